@@ -42,9 +42,11 @@ train() {
 cuts() {
   case $1 in
     ResNet152*) echo '20+32 33+19 14+22+16' ;;  # front, 50 blocks, back
+    ResNet50*) echo '7+11 10+8 5+7+6' ;;        # front, 16 blocks, back
+    EfficientNet) echo '4+7 7+4 3+4+4' ;;       # front, 9 stages, back
     Vgg19) echo '12+34 25+21 8+16+22' ;;        # front, 44 layers, back
     Vgg19Bn) echo '15+47 35+27 10+22+30' ;;     # front, 60 layers, back
-    *) echo "no cut is known for $1: take ResNet152, ResNet152ZeroInit, Vgg19 or Vgg19Bn" >&2; return 64 ;;
+    *) echo "no cut is known for $1: take a task of hetpipe_tasks.py" >&2; return 64 ;;
   esac
 }
 

@@ -40,6 +40,18 @@ class ResNet152ZeroInit(ResNet152):
     zero_init_residual = True
 
 
+class ResNet50ZeroInit(ResNet152ZeroInit):
+    def model(self, config):
+        return torchvision.models.resnet50(num_classes=CLASSES, zero_init_residual=True)
+
+
+class EfficientNet(Images):
+    chain = "features"
+
+    def model(self, config):
+        return torchvision.models.efficientnet_b0(num_classes=CLASSES)
+
+
 class Vgg19(Images):
     chain = ["features", "classifier"]
 

@@ -5,6 +5,9 @@
 #include <string>
 #include <utility>
 
+#include <ATen/ops/all.h>
+#include <ATen/ops/isfinite.h>
+
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
@@ -25,6 +28,7 @@ namespace hetseq {
 namespace {
 
 constexpr std::int64_t requests_ahead = 2;
+constexpr std::int64_t skips_that_may_be_chance = 3;
 constexpr double tolerance_of_unlike_devices = 0.01;  // of max(1, |parameter|)
 constexpr double saved_bytes_a_second = 100e6;        // until a checkpoint has told
 
@@ -178,7 +182,21 @@ bool Trainer::begin_wave() {
     rebalancer_.begin_update(
         agreement_.allocation(), compute_ms_, agreement_.update_ms(), agreement_.micro_batches());
     share_ = std::move(next_share_);
+    tell_of_no_weight();
     return true;
+}
+
+// That is no failure: a batch may have no target. Where all have none, users should hear of it.
+void Trainer::tell_of_no_weight() {
+    const auto weights = agreement_.weights();
+    const auto is_zero = [](double weight) { return weight == 0; };
+    if (told_of_no_weight_ || !std::all_of(weights.begin(), weights.end(), is_zero))
+        return;
+    told_of_no_weight_ = true;
+    parts_.recorder.event(wave_ + 1,
+                          "no sample of its batch has a weight in any loss, so its loss is 0 and "
+                          "nothing is learned from it; if that is not meant, look at the data's "
+                          "targets and weights (said once)");
 }
 
 // The ranks asked when they posted their shares, during the update before, so all of them stop at
@@ -410,6 +428,8 @@ void Trainer::skip(Verdict verdict) {
     }
     ++report_.skips_in_a_row;
     parts_.recorder.event(update_ + 1, "skipped, its loss or gradient is not finite");
+    if (report_.skips_in_a_row == std::min(options_.max_skips, skips_that_may_be_chance))
+        require_finite_parameters();
     if (done_share_ != nullptr)
         name_samples(verdict);
     if (report_.skips_in_a_row >= options_.max_skips)
@@ -417,6 +437,21 @@ void Trainer::skip(Verdict verdict) {
                           " updates in a row had a loss or gradient that is not finite",
                       "--max-skips",
                       "lower --lr, or set --clip-norm");
+}
+
+// Otherwise no gradient is finite, however many updates are skipped. Frozen ones count too. A stage
+// looks at its own. One that the model does not use may hold anything, and does no harm.
+void Trainer::require_finite_parameters() const {
+    const Model& model = parts_.pass.model();
+    agree_on(parts_.world, [&] {
+        for (const NamedTensor& parameter : model.named_parameters())
+            if (model.is_held(parameter.name) && !at::isfinite(parameter.tensor).all().item<bool>())
+                throw BadData("no update can be applied any more",
+                              "the parameter " + parameter.name +
+                                  " holds values that are not finite",
+                              "lower --lr, or look at what else writes parameters, as a task's "
+                              "after_update or optimizer; go on from a checkpoint before that");
+    });
 }
 
 // The ranks whose loss or gradient was not finite report the samples.

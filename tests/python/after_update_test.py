@@ -192,6 +192,26 @@ class ByRank(Masked):
         model.updates += 1 + int(os.environ["OMPI_COMM_WORLD_RANK"])
 
 
+class NotFinite(MeanTeacher):
+    """In the second update."""
+
+    def model(self, config):
+        return modules.MeanTeacher()
+
+    def written(self, model):
+        return model.net[2].bias
+
+    def after_update(self, model, sums):
+        model.updates += 1
+        if model.updates == 2:
+            self.written(model)[1] = torch.nan
+
+
+class FrozenNotFinite(NotFinite):
+    def written(self, model):
+        return model.teacher[0].weight
+
+
 class Hidden(Numbers):
     def model(self, config):
         model = modules.MeanTeacher()
@@ -330,6 +350,11 @@ class AfterUpdateTest(Case):
         self.assertRegex(self.train("ByRank", 3, "by-rank", "--drift", "abort", code=70), said)
         for task in ("MeanTeacher", "Spectral", "Masked", "Seen"):
             self.assertNotIn("drift apart", self.train(task, 3, "like-" + task, "--drift", "abort"))
+
+    def test_parameters_that_are_not_finite_end_the_run(self):
+        said = r"(?s)update 5: skipped.*no update can be applied any more \(the parameter {} holds values that are not finite"
+        for ranks, task, name in ((1, "NotFinite", r"net\.2\.bias"), (3, "FrozenNotFinite", r"teacher\.0\.weight")):
+            self.assertRegex(self.train(task, ranks, task, code=65), said.format(name))
 
     def test_what_cannot_be(self):
         for task, said in {

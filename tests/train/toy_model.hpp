@@ -130,7 +130,7 @@ private:
 
 /// Rows of "tokens" and "labels" as they are; the terms' weights are the tokens that are no
 /// padding, and the samples.
-class ToyCollator final : public Collator {
+class ToyCollator : public Collator {
 public:
     MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {
         MicroBatch batch;
@@ -138,6 +138,16 @@ public:
         batch.tensors["labels"] = rows.at("labels").to(at::kLong);
         batch.weights = {at::count_nonzero(batch.tensors["tokens"]).item<double>(),
                          static_cast<double>(sample_ids.numel())};
+        return batch;
+    }
+};
+
+/// As of data without targets.
+class WeightlessCollator final : public ToyCollator {
+public:
+    MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {
+        MicroBatch batch = ToyCollator::collate(rows, sample_ids);
+        batch.weights.assign(batch.weights.size(), 0);
         return batch;
     }
 };

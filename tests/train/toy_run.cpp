@@ -83,7 +83,9 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
     SharePlan shares(world, run.balance, run.capacities);
     Corpus corpus(
         context, run.data, toy_schema(), {.shuffle_blocks = 2, .block_length = 8, .cache_mb = 1});
-    const ToyCollator collator;
+    const std::unique_ptr<Collator> own_collator =
+        run.has_weights ? std::make_unique<ToyCollator>() : std::make_unique<WeightlessCollator>();
+    const Collator& collator = *own_collator;
     Loader loader(corpus, collator, {.seed = toy_seed, .device = run.device, .loss_terms = 2});
     const BatchPlan plan(corpus.samples(), run.batch_size);
     Loader valid_loader(
@@ -115,7 +117,7 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
             files_with(start.sets),
             CheckpointWriter::Options{.threads_may_call_mpi =
                                           environment.thread_support() == ThreadSupport::multiple});
-    Recorder recorder(nullptr, 1, {});
+    Recorder recorder(nullptr, run.tells ? world.rank() : 1, {.loss_terms = model.loss_terms()});
 
     Trainer trainer(
         {.world = world,

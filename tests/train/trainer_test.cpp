@@ -90,6 +90,33 @@ bool is_last_of_three(std::int64_t update) {
     return update == 2;
 }
 
+TEST_F(TrainerTest, UpdatesWhoseSamplesHaveNoWeightAreToldOfOnce) {
+    ToyRun run = run_of(3);
+    run.has_weights = false;
+    run.tells = true;
+
+    testing::internal::CaptureStderr();
+    const ToyResult result = train(run);
+    const std::string log = testing::internal::GetCapturedStderr();
+
+    EXPECT_EQ(result.report.skipped, 0);
+    EXPECT_EQ(result.losses, (std::vector<double>{0, 0}));
+    EXPECT_EQ(log.find("update 1: no sample of its batch has a weight") != std::string::npos,
+              world->rank() == 0);
+    EXPECT_EQ(log.find("no sample"), log.rfind("no sample"));
+}
+
+TEST_F(TrainerTest, UpdatesWhoseSamplesHaveWeightsAreNotToldOf) {
+    ToyRun run = run_of(3);
+    run.tells = true;
+
+    testing::internal::CaptureStderr();
+    train(run);
+
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                testing::Not(testing::HasSubstr("no sample")));
+}
+
 TEST_F(TrainerTest, AnUpdateWithALossThatIsNotFiniteIsSkipped) {
     ToyRun run = run_of(3);
     harm(run, is_last_of_three, make_loss_infinite);

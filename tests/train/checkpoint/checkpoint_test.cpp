@@ -225,8 +225,9 @@ TEST_F(CheckpointTest, WhereThreadsMayNotCallMpiItIsCompleteWhenTheStartReturns)
 
     writer.start(state_of(5));
     world_.barrier();
-    if (world_.size() > 1)
+    if (world_.size() > 1) {
         EXPECT_NO_THROW(verified_state(world_, checkpoints_.of_update(5)));
+    }
     writer.finish();
     world_.barrier();
     EXPECT_NO_THROW(verified_state(world_, checkpoints_.of_update(5)));

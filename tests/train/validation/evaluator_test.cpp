@@ -36,16 +36,6 @@ std::vector<std::int64_t> uneven(const HostComm& world) {
     return {all.begin(), all.begin() + world.size()};
 }
 
-// As of data without targets.
-class WeightlessCollator final : public Collator {
-public:
-    MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {
-        MicroBatch batch = ToyCollator{}.collate(rows, sample_ids);
-        batch.weights.assign(batch.weights.size(), 0);
-        return batch;
-    }
-};
-
 /// The toy model over a whole corpus, fp64.
 class ToyEvaluation {
 public:
