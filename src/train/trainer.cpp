@@ -446,11 +446,11 @@ void Trainer::require_finite_parameters() const {
     agree_on(parts_.world, [&] {
         for (const NamedTensor& parameter : model.named_parameters())
             if (model.is_held(parameter.name) && !at::isfinite(parameter.tensor).all().item<bool>())
-                throw BadData("no update can be applied any more",
-                              "the parameter " + parameter.name +
-                                  " holds values that are not finite",
-                              "lower --lr, or look at what else writes parameters, as a task's "
-                              "after_update or optimizer; go on from a checkpoint before that");
+                throw BadData(
+                    "no update can be applied any more",
+                    "the parameter " + parameter.name + " holds values that are not finite",
+                    "lower --lr, or look at what else writes parameters, as a task's "
+                    "after_update or optimizer; go on from a checkpoint before that");
     });
 }
 
