@@ -62,7 +62,7 @@ struct ToyRun {
     std::int64_t held_update = -1;
     bool has_weights = true;  // false: as of data without targets
     bool tells = false;       // in the log, by rank 0
-    Schedule schedule = {};  // empty: `lr` all along
+    Schedule schedule = {};   // empty: `lr` all along
     /// See ToyModel::sum_ids; null: nothing is summed beside gradients.
     std::function<void(double)> take_ids = {};
     /// See ToyModel::Spoil.
