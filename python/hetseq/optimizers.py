@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import math
 import warnings
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
@@ -102,11 +103,13 @@ class Adapter:
         self._check_schedulers(schedulers, scheduled_by)
         self._check_parameters(factors)
         self._check_rate(lr)
+        self._check_group_rates(lr)
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
         self.stepped = torch.zeros((), dtype=torch.int64)
         self.numbers: set[tuple[str, str]] = set()
         self.state = {"stepped": self.stepped}
         self._scheduler_steps = 0
+        self._beyond: Optional[Exception] = None  # what the scheduler knows, as it says itself
         if self.scheduler is not None:
             self.scheduled = torch.zeros((), dtype=torch.int64)
             self.state["scheduled"] = self.scheduled
@@ -138,6 +141,12 @@ class Adapter:
             for group in groups:
                 group["lr_factor"] = 1.0
         self.held = held
+
+    def _check_group_rates(self, lr: float) -> None:
+        for group in self.optimizer.param_groups if self.scheduler is None else ():
+            if not math.isclose(float(group["lr"]), lr * group["lr_factor"]):
+                raise TaskError(f"a group of the optimizer has a learning rate of {float(group['lr']):g}, where that of --lr is "
+                                f"{lr * group['lr_factor']:g} ({_SCHEDULED}")
 
     def _check_rate(self, lr: float) -> None:
         """`groups` have the trainer's rate, so that one of the optimizer's own counts for nothing."""
@@ -183,6 +192,8 @@ class Adapter:
 
     def rate(self) -> float:
         """The learning rate of the next step, of parameters that learn as --lr says."""
+        if self._beyond is not None:
+            raise self._beyond
         groups = [group for group in self.optimizer.param_groups if group["lr_factor"] != 0]
         group = next((group for group in groups if group["lr_factor"] == 1), groups[0] if groups else {"lr": 0, "lr_factor": 1})
         return float(group["lr"]) / group["lr_factor"]
@@ -197,9 +208,7 @@ class Adapter:
         for parameter, gradient in zip(self.parameters.values(), gradients):
             parameter.grad = gradient
         if self.scheduler is not None:
-            self.scheduler.step()
-            self._scheduler_steps += 1
-            self.scheduled.fill_(self._scheduler_steps)
+            self._schedule_next()
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
         for name, parameter in self.parameters.items():
             state = self.optimizer.state.get(parameter, {})
@@ -213,6 +222,15 @@ class Adapter:
                     storage.copy_(value)
                     state[key] = storage
         self.stepped.fill_(1)
+
+    def _schedule_next(self) -> None:
+        """Steps that only measure times may be more than a scheduler has rates for."""
+        try:
+            self.scheduler.step()
+        except ValueError as error:
+            self._beyond = error
+        self._scheduler_steps += 1
+        self.scheduled.fill_(self._scheduler_steps)
 
     def restored(self) -> None:
         """The tensors of `state` have other values now."""
@@ -232,6 +250,7 @@ class Adapter:
     def _repeat_schedule(self, steps: int) -> None:
         """A new scheduler, so many steps later: it depends on nothing else."""
         self.optimizer, self.scheduler = self._make()
+        self._beyond = None
         if any("lr_factor" not in group for group in self.optimizer.param_groups):
             for group in self.optimizer.param_groups:
                 group["lr_factor"] = 1.0

@@ -523,6 +523,12 @@ class _SelfTest:
         names = [name for name, value in whole.losses.items() if not math.isfinite(value)]
         if names:
             kind = "loss" if names[0] in self.loss_names else "metric"
+            spoilt = [name for name, parameter in self._model.named_parameters()
+                      if not parameter.is_meta and not bool(torch.isfinite(parameter).all())]
+            if spoilt:
+                raise NotFinite(*found, f"the {kind} '{names[0]}' is {whole.losses[names[0]]} on the first samples, since the "
+                                f"model begins with values that are not finite in {listed('parameter', spoilt)}: take an older "
+                                "checkpoint, or look at the model's initial values")
             raise NotFinite(*found, f"the {kind} '{names[0]}' is {whole.losses[names[0]]} on the first samples "
                          f"({self._not_finite(compute, names[0])}) before any update: look for a logarithm, root or "
                          "division of zero in the forward, for samples without a value that counts, and at the data")

@@ -38,6 +38,14 @@ std::int64_t own_units(const std::vector<std::int64_t>& allocation, int rank) {
     return own < allocation.size() ? allocation[own] : 0;
 }
 
+// The first parameter that is held and holds values that are not finite; empty: there is none.
+std::string not_finite(const Model& model) {
+    for (const NamedTensor& parameter : model.named_parameters())
+        if (model.is_held(parameter.name) && !at::isfinite(parameter.tensor).all().item<bool>())
+            return parameter.name;
+    return "";
+}
+
 std::string first_few(const std::vector<std::int64_t>& samples) {
     constexpr std::size_t shown = 8;
     std::string text;
@@ -194,8 +202,8 @@ void Trainer::tell_of_no_weight() {
         return;
     told_of_no_weight_ = true;
     parts_.recorder.event(wave_ + 1,
-                          "no sample of its batch has a weight in any loss, so its loss is 0 and "
-                          "nothing is learned from it; if that is not meant, look at the data's "
+                          "no sample of its batch has a weight in any loss, so it has no gradient "
+                          "and its loss counts as 0; if that is not meant, look at the data's "
                           "targets and weights (said once)");
 }
 
@@ -228,6 +236,11 @@ void Trainer::end() {
     activity::enter(Phase::ending, report_.updates);
     if (options_.check_interval > 0 && report_.updates > std::max(first_update_, compared_update_))
         compare_replicas();  // before the model is kept
+    if (const std::string name = not_finite(parts_.pass.model()); !name.empty())
+        parts_.recorder.event(report_.updates,
+                              "the parameter " + name +
+                                  " of the model that is kept holds values "
+                                  "that are not finite");
     if (report_.stop != StopReason::none)
         parts_.recorder.event(
             report_.updates, "stops, asked to by " + to_string(report_.stop), log::Level::info);
@@ -442,15 +455,12 @@ void Trainer::skip(Verdict verdict) {
 // Otherwise no gradient is finite, however many updates are skipped. Frozen ones count too. A stage
 // looks at its own. One that the model does not use may hold anything, and does no harm.
 void Trainer::require_finite_parameters() const {
-    const Model& model = parts_.pass.model();
     agree_on(parts_.world, [&] {
-        for (const NamedTensor& parameter : model.named_parameters())
-            if (model.is_held(parameter.name) && !at::isfinite(parameter.tensor).all().item<bool>())
-                throw BadData(
-                    "no update can be applied any more",
-                    "the parameter " + parameter.name + " holds values that are not finite",
-                    "lower --lr, or look at what else writes parameters, as a task's "
-                    "after_update or optimizer; go on from a checkpoint before that");
+        if (const std::string name = not_finite(parts_.pass.model()); !name.empty())
+            throw BadData("no update can be applied any more",
+                          "the parameter " + name + " holds values that are not finite",
+                          "lower --lr, or look at what else writes parameters, as a task's "
+                          "after_update or optimizer; go on from a checkpoint before that");
     });
 }
 
@@ -574,6 +584,9 @@ void Trainer::save_when_due() {
         return;
     const bool is_last = report_.updates == run_.updates || report_.stop != StopReason::none ||
                          report_.updates - first_update_ == options_.stop_after;
+    // Skipped updates leave parameters as they were, and these may be what is wrong with them.
+    if (report_.skips_in_a_row > 0 && !is_last)
+        return;
     const bool for_the_clock = !checkpoint_asked_ && pace_.is_automatic() && !is_last;
     save(for_the_clock ? CheckpointReason::clock : CheckpointReason::other);
 }

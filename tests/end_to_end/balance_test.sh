@@ -44,7 +44,7 @@ grep -Eq '^1 .* 8 +16 +50 %' "$work/log" || { cat "$work/log"; fail 'the recorde
 
 # A rank that slows down loses work. That run, too, is replayed bit for bit; continued, it starts with its last cut, and
 # with other capacities it is cut anew.
-export HETSEQ_FAULT='1:computing:*:stall=0.2'
+export HETSEQ_FAULT='1:computing:*:stall=0.4'
 run_ranks 2 "$bin/hetseq_faulty" "${train[@]:1}" --save-dir "$work/moved"
 unset HETSEQ_FAULT
 expect_ok moved

@@ -355,6 +355,9 @@ class AfterUpdateTest(Case):
         said = r"(?s)update 5: skipped.*no update can be applied any more \(the parameter {} holds values that are not finite"
         for ranks, task, name in ((1, "NotFinite", r"net\.2\.bias"), (3, "FrozenNotFinite", r"teacher\.0\.weight")):
             self.assertRegex(self.train(task, ranks, task, code=65), said.format(name))
+        # Where the run ends before that, it says so, and a run that goes on from there names them.
+        self.assertRegex(self.train("NotFinite", 1, "short", updates=2), r"the parameter net\.2\.bias of the model that is kept holds")
+        self.assertRegex(self.train("NotFinite", 1, "short", code=78), r"begins with values that are not finite in .*net\.2\.bias")
 
     def test_what_cannot_be(self):
         for task, said in {

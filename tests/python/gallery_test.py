@@ -39,12 +39,40 @@ TASKS = f"""
         def forward(self, model, batch):
             logits = model(input_ids=batch["ids"], labels=batch["ids"]).logits
             return F.cross_entropy(logits.flatten(0, 1), batch["ids"].flatten(), reduction="sum")
+
+    class Compiled:
+        def model(self, config):
+            return torch.compile(super().model(config), backend="aot_eager")
+
+    class Checkpointed:
+        def model(self, config):
+            model = super().model(config)
+            model.gradient_checkpointing_enable({{"use_reentrant": False}})
+            return model
+
+    class Bfloat16:
+        def forward(self, model, batch):
+            with torch.autocast("cpu", torch.bfloat16):
+                return super().forward(model, batch)
+
+    class CompiledVae(Compiled, Vae): pass
+    class CompiledDiffusion(Compiled, Diffusion): pass
+    class CompiledContrast(Compiled, Contrast): pass
+    class CheckpointedLayerdrop(Checkpointed, Layerdrop): pass
+    class CheckpointedSpeech(Checkpointed, Speech): pass
+    class CheckpointedExperts(Checkpointed, Experts): pass
+    class Bfloat16Speech(Bfloat16, Speech): pass
 """
 DATA = {"Vae": "images", "Diffusion": "images", "Tagger": "words", "Triangles": "graphs", "Layerdrop": "ids", "Speech": "sounds"}
 # Those that look at groups.
 GROUPED = {"ResNet": "labelled", "Contrast": "images", "Experts": "tokens", "TwoTowers": "pairs"}
 OPTIONS = {"ResNet": {"width": 4}, "Experts": {"width": 16, "layers": 2, "vocab_size": 40},
            "TwoTowers": {"width": 16, "vocab_size": 40}, "Speech": {"width": 16}}
+# Trained in other ways. Only the first two are always tested: other tests have compiled models, which take minutes here.
+DATA |= {"CheckpointedLayerdrop": "ids", "Bfloat16Speech": "sounds"}
+TREATED = {"CompiledVae": "images", "CompiledDiffusion": "images", "CompiledContrast": "images", "CheckpointedSpeech": "sounds",
+           "CheckpointedExperts": "tokens"}
+OPTIONS |= {"CheckpointedSpeech": OPTIONS["Speech"], "Bfloat16Speech": OPTIONS["Speech"], "CheckpointedExperts": OPTIONS["Experts"]}
 OTHERS = ("timm", "peft")  # of more packages than the other tests need
 
 
@@ -120,6 +148,13 @@ class GalleryTest(Case):
         self.train(1, "-1", GROUPED, max_sentences=64, **options)
         self.train(3, "-3", GROUPED, max_sentences=capacities(8, 56, 0), **options)
         self.compare(GROUPED)
+
+    def treated(self):
+        """Not one of ctest's: `python tests/python/gallery_test.py GalleryTest.treated` runs it."""
+        options = {"norm_group": 8}
+        self.train(1, "-1", TREATED, max_sentences=64, **options)
+        self.train(3, "-3", TREATED, max_sentences=capacities(8, 56, 0), **options)
+        self.compare(TREATED)
 
 
 @unittest.skipUnless(all(map(importlib.util.find_spec, OTHERS)), "needs timm and peft")

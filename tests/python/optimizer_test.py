@@ -140,6 +140,23 @@ class OptimizerTest(Case):
                 lines = map(json.loads, (self.folder / name / "metrics.jsonl").read_text().splitlines())
                 self.assertEqual([line["lr"] for line in lines if line["kind"] == "train"], rates)
 
+    def test_a_schedule_that_ends_with_the_run_also_where_steps_are_measured(self):
+        self.write("short.py", """
+            import torch, tasks
+            class Short(tasks.Linear):
+                def optimizer(self, groups, lr):
+                    optimizer = torch.optim.SGD(groups, lr=lr, momentum=0.9)
+                    return optimizer, torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.05, total_steps=2)
+        """)
+        script = self.write("train_short.py", f"""
+            import sys, hetseq, short
+            hetseq.train(short.Short(), data="data.h5", lr=0.02, batch_size={SAMPLES}, max_update=int(sys.argv[1]), cache_dir="none")
+        """)
+        self.assertIn("measuring the speed", self.run_ranks(2, script, "2"))
+        with self.assertRaises(AssertionError) as refused:
+            self.run_ranks(2, script, "4")
+        self.assertIn("The specified number of total steps is 2", str(refused.exception))
+
     def test_a_rate_that_is_given_twice_is_refused_and_so_is_a_scheduler_that_follows_a_loss(self):
         self.write("refused.py", f"""
             import hetseq, tasks, torch
@@ -155,7 +172,15 @@ class OptimizerTest(Case):
             class Own(tasks.Linear):
                 def optimizer(self, groups, lr):
                     return torch.optim.Adam(groups, lr=2 * lr)
-            for task, options in ((Plateau, {{}}), (Kept, {{}}), (Own, {{}}), (tasks.Cosine, {{"warmup_updates": 2}}),
+            class OfGroup(tasks.Linear):
+                def optimizer(self, groups, lr):
+                    return torch.optim.SGD([{{**group, "lr": 0.25}} for group in groups], lr=lr)
+            class OfGroupLater(tasks.Linear):
+                def optimizer(self, groups, lr):
+                    optimizer = torch.optim.SGD(groups, lr=lr)
+                    optimizer.param_groups[-1]["lr"] = 0.5
+                    return optimizer
+            for task, options in ((Plateau, {{}}), (Kept, {{}}), (Own, {{}}), (OfGroup, {{}}), (OfGroupLater, {{}}), (tasks.Cosine, {{"warmup_updates": 2}}),
                                   (tasks.Cosine, {{"lr_scheduler": "cosine"}})):
                 try:
                     hetseq.train(task(), data="data.h5", lr=0.1, batch_size={SAMPLES}, max_update=2, balance="declared",
@@ -166,6 +191,8 @@ class OptimizerTest(Case):
         told = self.run_ranks(1, "refused.py")
         for text in ("gives a ReduceLROnPlateau (it follows a loss", "makes a ExponentialLR (the trainer sets",
                      "was made with a learning rate of 0.2, where --lr is 0.1 (the trainer sets",
+                     "a group of the optimizer has a learning rate of 0.25, where that of --lr is 0.1 (the trainer sets",
+                     "a group of the optimizer has a learning rate of 0.5, where that of --lr is 0.1 (the trainer sets",
                      "given twice, by the CosineAnnealingLR of the task's optimizer and by --warmup-updates",
                      "given twice, by the CosineAnnealingLR of the task's optimizer and by --lr-scheduler cosine"):
             self.assertRegex(told, r"refused: the task's Python failed:\n.*" + re.escape(text))
