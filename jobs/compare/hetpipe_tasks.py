@@ -28,10 +28,11 @@ class Images(hetseq.Task):
 
 class ResNet152(Images):
     chain = ["layer1", "layer2", "layer3", "layer4"]
+    network = "resnet152"
     zero_init_residual = False
 
     def model(self, config):
-        return torchvision.models.resnet152(num_classes=CLASSES, zero_init_residual=self.zero_init_residual)
+        return torchvision.models.get_model(self.network, num_classes=CLASSES, zero_init_residual=self.zero_init_residual)
 
 
 class ResNet152ZeroInit(ResNet152):
@@ -41,8 +42,7 @@ class ResNet152ZeroInit(ResNet152):
 
 
 class ResNet50ZeroInit(ResNet152ZeroInit):
-    def model(self, config):
-        return torchvision.models.resnet50(num_classes=CLASSES, zero_init_residual=True)
+    network = "resnet50"
 
 
 class EfficientNet(Images):

@@ -109,7 +109,7 @@ class Adapter:
         self.numbers: set[tuple[str, str]] = set()
         self.state = {"stepped": self.stepped}
         self._scheduler_steps = 0
-        self._beyond: Optional[Exception] = None  # what the scheduler knows, as it says itself
+        self._beyond: Optional[Exception] = None  # the scheduler has no further rate, and says why
         if self.scheduler is not None:
             self.scheduled = torch.zeros((), dtype=torch.int64)
             self.state["scheduled"] = self.scheduled

@@ -63,13 +63,13 @@ TASKS = f"""
     class CheckpointedExperts(Checkpointed, Experts): pass
     class Bfloat16Speech(Bfloat16, Speech): pass
 """
-DATA = {"Vae": "images", "Diffusion": "images", "Tagger": "words", "Triangles": "graphs", "Layerdrop": "ids", "Speech": "sounds"}
+DATA = {"Vae": "images", "Diffusion": "images", "Tagger": "words", "Triangles": "graphs", "Layerdrop": "ids", "Speech": "sounds",
+        "CheckpointedLayerdrop": "ids", "Bfloat16Speech": "sounds"}
 # Those that look at groups.
 GROUPED = {"ResNet": "labelled", "Contrast": "images", "Experts": "tokens", "TwoTowers": "pairs"}
 OPTIONS = {"ResNet": {"width": 4}, "Experts": {"width": 16, "layers": 2, "vocab_size": 40},
            "TwoTowers": {"width": 16, "vocab_size": 40}, "Speech": {"width": 16}}
-# Trained in other ways. Only the first two are always tested: other tests have compiled models, which take minutes here.
-DATA |= {"CheckpointedLayerdrop": "ids", "Bfloat16Speech": "sounds"}
+# They take minutes, and other tests have compiled and checkpointed models.
 TREATED = {"CompiledVae": "images", "CompiledDiffusion": "images", "CompiledContrast": "images", "CheckpointedSpeech": "sounds",
            "CheckpointedExperts": "tokens"}
 OPTIONS |= {"CheckpointedSpeech": OPTIONS["Speech"], "Bfloat16Speech": OPTIONS["Speech"], "CheckpointedExperts": OPTIONS["Experts"]}
@@ -138,23 +138,23 @@ class GalleryTest(Case):
                 self.assertEqual(len(one), 1)
                 self.assertAlmostEqual(one[0], three[0], delta=1e-5 * abs(one[0]))
 
+    def compare_groups(self, tasks):
+        options = {"norm_group": 8}
+        self.train(1, "-1", tasks, max_sentences=64, **options)
+        self.train(3, "-3", tasks, max_sentences=capacities(8, 56, 0), **options)
+        self.compare(tasks)
+
     def test_one_rank_and_ranks_of_7_57_and_0_samples_agree(self):
         self.train(1, "-1", max_sentences=64)
         self.train(3, "-3", max_sentences=capacities(7, 57, 0))
         self.compare(DATA)
 
     def test_groups_of_8_on_one_rank_and_on_ranks_of_8_56_and_0_samples_agree(self):
-        options = {"norm_group": 8}
-        self.train(1, "-1", GROUPED, max_sentences=64, **options)
-        self.train(3, "-3", GROUPED, max_sentences=capacities(8, 56, 0), **options)
-        self.compare(GROUPED)
+        self.compare_groups(GROUPED)
 
     def treated(self):
         """Not one of ctest's: `python tests/python/gallery_test.py GalleryTest.treated` runs it."""
-        options = {"norm_group": 8}
-        self.train(1, "-1", TREATED, max_sentences=64, **options)
-        self.train(3, "-3", TREATED, max_sentences=capacities(8, 56, 0), **options)
-        self.compare(TREATED)
+        self.compare_groups(TREATED)
 
 
 @unittest.skipUnless(all(map(importlib.util.find_spec, OTHERS)), "needs timm and peft")

@@ -180,8 +180,8 @@ class OptimizerTest(Case):
                     optimizer = torch.optim.SGD(groups, lr=lr)
                     optimizer.param_groups[-1]["lr"] = 0.5
                     return optimizer
-            for task, options in ((Plateau, {{}}), (Kept, {{}}), (Own, {{}}), (OfGroup, {{}}), (OfGroupLater, {{}}), (tasks.Cosine, {{"warmup_updates": 2}}),
-                                  (tasks.Cosine, {{"lr_scheduler": "cosine"}})):
+            for task, options in ((Plateau, {{}}), (Kept, {{}}), (Own, {{}}), (OfGroup, {{}}), (OfGroupLater, {{}}),
+                                  (tasks.Cosine, {{"warmup_updates": 2}}), (tasks.Cosine, {{"lr_scheduler": "cosine"}})):
                 try:
                     hetseq.train(task(), data="data.h5", lr=0.1, batch_size={SAMPLES}, max_update=2, balance="declared",
                                  **options)
