@@ -100,7 +100,7 @@ PY
 }
 small() { # NAME SENTENCES OPTION...
   ours "$1" --width 64 --layers 1 --precision fp64 --batch-size 12 --max-sentences "$2" --balance declared --max-update 4 \
-    --save-interval 0 --save-dir "$work/runs/${1%%-then*}" "${@:3}"
+    --save-interval 0 --save-minutes 0 --save-dir "$work/runs/${1%%-then*}" "${@:3}"
 }
 our_cases() {
   mkdir "$work/runs"

@@ -35,7 +35,7 @@ train() {
   echo "${run##*/} (load $(cut -d ' ' -f 1 /proc/loadavg))" >&2
   mpirun -np "$ranks" nice "$hetseq" train "$tasks:$name" --data "$work/images-*.h5" --batch-size 32 --norm-group 8 \
     --balance declared --max-update 5 --optimizer sgd --lr "$rate" --clip-norm "$clip" --precision "$precision" --threads 1 --log-interval 1 \
-    --save-interval 0 "$@" --save-dir "$run" >"$run.log" 2>&1 || { cat "$run.log" >&2; return 1; }
+    --save-interval 0 --save-minutes 0 "$@" --save-dir "$run" >"$run.log" 2>&1 || { cat "$run.log" >&2; return 1; }
 }
 
 # cuts NAME: units of two stages, of two others, and of three.

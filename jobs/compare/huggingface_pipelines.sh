@@ -29,7 +29,7 @@ train() {
   (($2 == 1)) || cut=(--virtual-workers "0-$(($2 - 1))" --stage-units "$3")
   echo "${run##*/}" >&2
   mpirun -np "$2" "$hetseq" train "$tasks:$1" --data "$work/$data-*.h5" --batch-size 32 --max-sentences 4 --max-update 5 \
-    --optimizer sgd --lr 0.1 --threads 1 --save-interval 0 "${cut[@]}" --save-dir "$run" >"$run.log" 2>&1 || { cat "$run.log" >&2; return 1; }
+    --optimizer sgd --lr 0.1 --threads 1 --save-interval 0 --save-minutes 0 "${cut[@]}" --save-dir "$run" >"$run.log" 2>&1 || { cat "$run.log" >&2; return 1; }
 }
 
 echo '| model | 2 stages: 3+3 units | 3 stages: 1+3+2 |'

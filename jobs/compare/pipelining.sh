@@ -39,7 +39,7 @@ ours() {
   echo "${run##*/} (load $(cut -d ' ' -f 1 /proc/loadavg))" >&2
   "$vcluster" run -np 4 -x OMP_NUM_THREADS=1 "$hetseq" train --task bert --model-config "$data/model.json" \
     --data "$data/train*.h5" --optimizer adamw --threads 1 --cache-dir none --batch-size "$batch" --max-sentences "$samples" \
-    --virtual-workers h1+h2+h3+h4 --max-update "$updates" --log-interval 1 --save-interval 0 --save-dir "$run" \
+    --virtual-workers h1+h2+h3+h4 --max-update "$updates" --log-interval 1 --save-interval 0 --save-minutes 0 --save-dir "$run" \
     >"$run.log" 2>&1 || { cat "$run.log" >&2; return 1; }
   rm -rf "$run/checkpoints" "$run/model.safetensors"
   read -r cut order micro_batch < <(python3 - "$run/summary.json" <<'PY'

@@ -25,7 +25,7 @@ train() {
   local name=$1 precision=$2 ranks=1; shift 2
   [[ $precision != *+* ]] || { ranks=2; precision="0=${precision%+*},1=${precision#*+}"; }
   mpirun -np "$ranks" "$hetseq" train "$@" --device "${DEVICE:-cuda}" --precision "$precision" --cache-dir none \
-    --save-interval 0 --log-interval 1000 --overwrite --save-dir "$output/$name" >"$output/$name.log" 2>&1 ||
+    --save-interval 0 --save-minutes 0 --log-interval 1000 --overwrite --save-dir "$output/$name" >"$output/$name.log" 2>&1 ||
     { echo "$name failed:" >&2; grep -m1 " error " "$output/$name.log" >&2 || tail -3 "$output/$name.log" >&2; }
 }
 # begin ...: `train` as soon as fewer than TOGETHER runs are under way.

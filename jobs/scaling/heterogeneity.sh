@@ -50,7 +50,7 @@ alone() {
 }
 # together POLICY: all hosts; the rate in this round.
 together() {
-  train_on_hosts "$size" "$batch" --balance "$1" --max-update $((round * length)) --save-interval 0 \
+  train_on_hosts "$size" "$batch" --balance "$1" --max-update $((round * length)) --save-interval 0 --save-minutes 0 \
     --save-dir "$results/$1"
   rate_of "$results/$1" $(((round - 1) * length + 3)) $((round * length))
 }

@@ -30,7 +30,7 @@ for rate in "${rates[@]}"; do
   for ((round = 1; round <= rounds; ++round)); do
     for type in fp32 bf16; do
       before=$(sent_by h2)
-      train_on_hosts --reduce-precision $type --balance equal --max-update "$updates" --save-interval 0 --save-dir "$results/$rate-$type-$round"
+      train_on_hosts --reduce-precision $type --balance equal --max-update "$updates" --save-interval 0 --save-minutes 0 --save-dir "$results/$rate-$type-$round"
       echo "$(($(sent_by h2) - before))" >"$results/$rate-$type-$round/sent"
     done
   done

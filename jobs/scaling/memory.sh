@@ -75,7 +75,7 @@ train() {
   echo "$name" >&2
   "$vcluster" run -np 2 -x OMP_NUM_THREADS=1 bash -c "$enter" "$group" "${hiding[@]}" "$hetseq" train --task bert \
     --model-config "$work/model.json" --data "$data" --max-sentences "${SENTENCES:-0=8,1=1}" --threads 1 \
-    --optimizer "${OPTIMIZER:-lamb}" --balance declared --max-update "${UPDATES:-6}" --log-interval 1 --save-interval 0 \
+    --optimizer "${OPTIMIZER:-lamb}" --balance declared --max-update "${UPDATES:-6}" --log-interval 1 --save-interval 0 --save-minutes 0 \
     --cache-dir none --save-dir "$run/run" "$@" >"$run/log" 2>&1 ||
     grep -E 'does not hold the model|killed for want of memory' "$run/log" >"$run/end" || { cat "$run/log" >&2; return 1; }
   cat "$group-0/$peak" "$group-1/$peak" >"$run/peaks"

@@ -41,7 +41,7 @@ train() {
   local run=$results/$2/$1-$3
   start_neighbour "$3"
   mpirun -np 2 "$hetseq" train --task mnist --data 'data/fashion-mnist/train*.h5' --threads 1 --batch-size "$2" \
-    --max-sentences $(($2 / 2)) --balance "$1" --max-update $((updates + 2)) --save-interval 0 --log-interval 1 \
+    --max-sentences $(($2 / 2)) --balance "$1" --max-update $((updates + 2)) --save-interval 0 --save-minutes 0 --log-interval 1 \
     --cache-dir none --save-dir "$run" >"$work/log" 2>&1 || { cat "$work/log" >&2; return 1; }
   kill "$neighbour"
   wait "$neighbour" 2>/dev/null || true

@@ -16,9 +16,11 @@ environment:
   MIB      of each host, for memory (650)
   CORES    of the hosts (0.5 0.5 0.5 0.5, and for links and layouts 1.0 0.5 0.25 0.25): less beside other work
   MEMORY   of the hosts, for layouts [MiB], as 1200 500 500 500 (no limits)
+  TIED     false: the decoder of masked tokens has a weight of its own, and stages share no parameter (true)
   BATCH    samples of an update (64)
   SAMPLES  of a micro-batch at the most (8)
   UPDATES  of each run, the first of which does not count (6)
+  LAYOUTS  for layouts (auto parallel equal late pipeline fastest; late needs 3 updates)
   ROUNDS   (3)'
 [[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
 [[ (${1-} == memory && $# == 1) || (${1-} =~ ^(links|layouts)$ && $# -ge 2) ]] || { echo "$usage" >&2; exit 64; }
@@ -27,7 +29,7 @@ what=$1 rates=("${@:2}")
 hetseq=$(realpath "${HETSEQ:-build/cpu/bin/hetseq}")
 vcluster=tests/cluster/vcluster
 mib=${MIB:-650} batch=${BATCH:-64} samples=${SAMPLES:-8} updates=${UPDATES:-6} rounds=${ROUNDS:-3}
-if [[ ! $mib$batch$samples$updates$rounds =~ ^[0-9]+$ ]] || ((updates < 2)); then echo "$usage" >&2; exit 64; fi
+if [[ ! $mib$batch$samples$updates$rounds =~ ^[0-9]+$ || ! ${TIED:-true} =~ ^(true|false)$ ]] || ((updates < 2)); then echo "$usage" >&2; exit 64; fi
 [[ -x $hetseq ]] || { echo "there is no $hetseq: build it (docs/building.md), or name it in HETSEQ" >&2; exit 69; }
 "$vcluster" possible ||
   { echo 'virtual hosts need root, iproute2, network namespaces and control groups' >&2; exit 69; }
@@ -36,13 +38,16 @@ export OMP_NUM_THREADS=1
 cores=(0.5 0.5 0.5 0.5)
 [[ $what == memory ]] || cores=(1.0 0.5 0.25 0.25)
 read -ra memory <<<"${MEMORY-}"
+read -ra layouts <<<"${LAYOUTS:-auto parallel equal late pipeline fastest}"
 [[ -z ${CORES-} ]] || read -ra cores <<<"$CORES"
 work=$PWD/build/scaling/pipeline-$what
 rm -rf "$work"
 mkdir -p "$work"
 trap '"$vcluster" down' EXIT
 data=$PWD/data/bert-8192
-task=(--task bert --model-config "$data/model.json" --data "$data/train*.h5" --optimizer adamw --threads 1
+model=$work/model.json
+sed "s/^{/{\"tie_word_embeddings\": ${TIED:-true},/" "$data/model.json" >"$model"
+task=(--task bert --model-config "$model" --data "$data/train*.h5" --optimizer adamw --threads 1
   --cache-dir none --batch-size "$batch" --max-update "$updates" --log-interval 1)
 hide='mount -t tmpfs none /sys/fs/cgroup && exec "$@"' # so that no limit of memory is seen
 
@@ -63,7 +68,7 @@ train() {
   mkdir "$run"
   echo "${run##*/} (load $(cut -d ' ' -f 1 /proc/loadavg))" >&2
   "$vcluster" run -np "${ranks:-4}" -x OMP_NUM_THREADS=1 "${wrapper[@]}" "$hetseq" train "${task[@]}" --save-dir "$run/run" \
-    --save-interval "${saves:-0}" "${@:2}" >"$run/log" 2>&1 ||
+    --save-interval "${saves:-0}" --save-minutes 0 "${@:2}" >"$run/log" 2>&1 ||
     grep -E 'does not hold the model|killed for want of memory|no cut of the model fits' "$run/log" >"$run/end" || { cat "$run/log" >&2; return 1; }
   for host in h1 h2 h3 h4; do "$vcluster" peak $host; done >"$run/peaks"
   rm -rf "$run/run/checkpoints" "$run/run"/*.safetensors
@@ -74,7 +79,7 @@ alone() {
   micro_batch=$(sed -nE 's/.*micro-batches of ([0-9]+) samples.*/\1/p' "$work/pipeline-$round/log")
   echo "alone-$round (load $(cut -d ' ' -f 1 /proc/loadavg))" >&2
   "$vcluster" exec h1 "$hetseq" train "${task[@]}" --batch-size $((batch / 4)) --max-sentences "$micro_batch" \
-    --save-interval 0 --save-dir "$work/alone-$round" >"$work/log" 2>&1 || { cat "$work/log" >&2; return 1; }
+    --save-interval 0 --save-minutes 0 --save-dir "$work/alone-$round" >"$work/log" 2>&1 || { cat "$work/log" >&2; return 1; }
   rm -rf "$work"/alone-*/checkpoints "$work"/alone-*/*.safetensors
 }
 
@@ -96,12 +101,22 @@ elif [[ $what == layouts ]]; then
   for rate in "${rates[@]}"; do
     hosts
     for ((round = 1; round <= rounds; ++round)); do
-      train "auto-$rate" -- "${as_pipeline[@]}" auto
-      train "parallel-$rate" -- --max-sentences "$samples"
-      train "equal-$rate" -- --max-sentences "$samples" --balance equal
-      train "late-$rate" -- --max-sentences "$samples" --staleness 1
-      train "pipeline-$rate" -- "${as_pipeline[@]}" h1+h2+h3+h4
-      ranks=1 train "fastest-$rate" -- --max-sentences "$samples"
+      for layout in "${layouts[@]}"; do
+        ranks=4
+        case $layout in
+          auto) options=(--virtual-workers auto) ;;
+          parallel) options=() ;;
+          equal) options=(--balance equal) ;;
+          late)
+            ((updates > 2)) || continue
+            options=(--staleness 1)
+            ;;
+          pipeline) options=(--virtual-workers h1+h2+h3+h4) ;;
+          fastest) options=() ranks=1 ;;
+          *) echo "$usage" >&2; exit 64 ;;
+        esac
+        train "$layout-$rate" -- --max-sentences "$samples" "${options[@]}"
+      done
     done
   done
 else
@@ -186,6 +201,8 @@ def layouts_case():
         reached = {}
         for name in ("auto", "parallel", "equal", "late", "pipeline", "fastest"):
             runs = [work / f"{name}-{rate}-{n}" for n in range(1, rounds + 1)]
+            if not runs[0].exists():  # not among LAYOUTS
+                continue
             if (runs[0] / "end").exists():
                 print(f"| {name} | {ending(runs[0])} | |")
             else:
@@ -193,6 +210,8 @@ def layouts_case():
         best = max(statistics.median(values) for values in reached.values())
         for name, values in reached.items():
             print(f"| {name} | {spread(values, '.2f')} | {statistics.median(values) / best:.2f} |")
+        if "auto" not in reached:
+            continue
         for n in range(1, rounds + 1):
             summary = json.loads((work / f"auto-{rate}-{n}/run/summary.json").read_text())
             taken, measured = summary["layouts"][0], summary["step_ms"]["median"]

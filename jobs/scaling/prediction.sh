@@ -32,7 +32,7 @@ train() {
   "$vcluster" down
   "$vcluster" up "${specs[@]}"
   "$vcluster" run -np "${#hosts[@]}" -x OMP_NUM_THREADS=1 "$hetseq" train "${options[@]}" --batch-size "$3" \
-    --max-update $((updates + 10)) --save-interval 0 --save-dir "$1" >"$work/log" 2>&1 || { cat "$work/log" >&2; return 1; }
+    --max-update $((updates + 10)) --save-interval 0 --save-minutes 0 --save-dir "$1" >"$work/log" 2>&1 || { cat "$work/log" >&2; return 1; }
   awk -v b="$3" -v r="$(rate_of "$1" 11 $((updates + 10)))" 'BEGIN {print 1000 * b / r}'
 }
 # predicted RUN BATCH LIKE_H1 LIKE_H2: the planner's update [ms].

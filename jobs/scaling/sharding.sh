@@ -45,7 +45,7 @@ train() {
   fi
   echo "${run##*/}" >&2
   "${start[@]}" "$hetseq" train "${task[@]}" --data "$data" --batch-size "$batch" --max-sentences $((batch / 2)) --threads 1 \
-    --balance equal --max-update "${length:-$updates}" --log-interval 1 --save-interval 0 --cache-dir none --save-dir "$run" "$@" \
+    --balance equal --max-update "${length:-$updates}" --log-interval 1 --save-interval 0 --save-minutes 0 --cache-dir none --save-dir "$run" "$@" \
     >"$work/log" 2>&1 || { cat "$work/log" >&2; return 1; }
   rm -rf "$run/checkpoints" "$run/model.safetensors"
   if [[ $link != none ]]; then echo $(($(sent) - before)) >"$run/sent"; fi

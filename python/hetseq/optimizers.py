@@ -104,7 +104,7 @@ class Adapter:
         self._check_parameters(factors)
         self._check_rate(lr)
         self._check_group_rates(lr)
-        self.rates = [group["lr"] for group in self.optimizer.param_groups]
+        self.rates = self._rates()
         self.stepped = torch.zeros((), dtype=torch.int64)
         self.numbers: set[tuple[str, str]] = set()
         self.state = {"stepped": self.stepped}
@@ -164,7 +164,7 @@ class Adapter:
         if any(id(parameter) not in self.held for group in groups for parameter in group["params"]):
             raise TaskError("the optimizer was given other parameters after the training began (the trainer has no gradients "
                             "for them): give all parameters to the optimizer when it is made")
-        if [group["lr"] for group in groups] != self.rates:
+        if self._rates() != self.rates:
             raise TaskError(f"the learning rate of the optimizer was changed ({_SCHEDULED}")
 
     def _probed(self, make: Callable[..., Any], factors: Sequence[float], decays: Sequence[bool], lr: float,
@@ -190,6 +190,9 @@ class Adapter:
         raise TaskError(f"the optimizer keeps '{key}' of '{name}' as a {type(value).__name__}: only tensors and numbers "
                         "can be in a checkpoint")
 
+    def _rates(self) -> list[float]:
+        return [float(group["lr"]) for group in self.optimizer.param_groups]
+
     def rate(self) -> float:
         """The learning rate of the next step, of parameters that learn as --lr says."""
         if self._beyond is not None:
@@ -203,13 +206,16 @@ class Adapter:
         for group in self.optimizer.param_groups if self.scheduler is None else ():
             group["lr"] = lr * group["lr_factor"]
         gradients = [parameter.grad for parameter in self.parameters.values()]
+        rates = self._rates()
         self.optimizer.step()
+        if self._rates() != rates:
+            raise TaskError(f"the step of {type(self.optimizer).__name__} changes its learning rate ({_SCHEDULED}")
         # The trainer sums gradients in memory of its own, which an optimizer may have let go (zero_grad).
         for parameter, gradient in zip(self.parameters.values(), gradients):
             parameter.grad = gradient
         if self.scheduler is not None:
             self._schedule_next()
-        self.rates = [group["lr"] for group in self.optimizer.param_groups]
+        self.rates = self._rates()
         for name, parameter in self.parameters.items():
             state = self.optimizer.state.get(parameter, {})
             for key, value in state.items():
@@ -259,4 +265,4 @@ class Adapter:
             for _ in range(steps):
                 self.scheduler.step()
         self._scheduler_steps = steps
-        self.rates = [group["lr"] for group in self.optimizer.param_groups]
+        self.rates = self._rates()

@@ -41,14 +41,20 @@ double power_of_two(const ReadJson& json) {
 Json values_json(const std::vector<Evaluation::Value>& values) {
     Json json = Json::array();
     for (const Evaluation::Value& value : values)
-        json.push_back({value.name, value.value});
+        json.push_back(value.has_weight ? Json::array({value.name, value.value})
+                                        : Json::array({value.name}));
     return json;
 }
 
 std::vector<Evaluation::Value> values_of(const ReadJson& json) {
     std::vector<Evaluation::Value> values;
-    for (const ReadJson& value : json)
-        values.push_back({value.at(0).get<std::string>(), number_of(value.at(1))});
+    for (const ReadJson& value : json) {
+        const bool has_weight = value.size() > 1;
+        values.push_back({.name = value.at(0).get<std::string>(),
+                          .value = has_weight ? number_of(value.at(1))
+                                              : std::numeric_limits<double>::quiet_NaN(),
+                          .has_weight = has_weight});
+    }
     return values;
 }
 
@@ -71,11 +77,14 @@ std::optional<Evaluation> evaluation_of(const ReadJson& json) {
 }
 
 Json window_json(const MetricsWindow& window) {
-    return {{"updates", window.updates},
-            {"finite_updates", window.finite_updates},
-            {"samples", window.samples},
-            {"units", window.units},
-            {"losses", window.losses}};
+    Json json{{"updates", window.updates},
+              {"finite_updates", window.finite_updates},
+              {"samples", window.samples},
+              {"units", window.units},
+              {"losses", window.losses}};
+    if (!window.weightless.empty())
+        json["weightless"] = window.weightless;
+    return json;
 }
 
 MetricsWindow window_of(const ReadJson& json) {
@@ -86,6 +95,12 @@ MetricsWindow window_of(const ReadJson& json) {
     window.units = count_of(json.at("units"));
     for (const ReadJson& loss : json.at("losses"))
         window.losses.push_back(number_of(loss));
+    if (json.contains("weightless"))
+        for (const ReadJson& updates : json.at("weightless"))
+            window.weightless.push_back(count_of(updates));
+    if (!window.weightless.empty() && window.weightless.size() != window.losses.size())
+        throw BadData("there are " + std::to_string(window.losses.size()) + " losses, and " +
+                      std::to_string(window.weightless.size()) + " counts of those without weight");
     return window;
 }
 
@@ -111,15 +126,18 @@ AllocationsByUpdate allocations_of(const ReadJson& json) {
 }
 
 Json pending_json(const PendingUpdate& pending) {
-    return {{"epoch", pending.epoch},
-            {"samples", pending.samples},
-            {"units", pending.units},
-            {"is_full", pending.is_full},
-            {"ends_epoch", pending.ends_epoch},
-            {"allocation", pending.allocation},
-            {"losses", pending.losses},
-            {"gradient_norm", pending.gradient_norm},
-            {"scale", pending.scale}};
+    Json json{{"epoch", pending.epoch},
+              {"samples", pending.samples},
+              {"units", pending.units},
+              {"is_full", pending.is_full},
+              {"ends_epoch", pending.ends_epoch},
+              {"allocation", pending.allocation},
+              {"losses", pending.losses},
+              {"gradient_norm", pending.gradient_norm},
+              {"scale", pending.scale}};
+    if (!pending.weightless.empty())
+        json["weightless"] = pending.weightless;
+    return json;
 }
 
 PendingUpdate pending_of(const ReadJson& json) {
@@ -133,6 +151,10 @@ PendingUpdate pending_of(const ReadJson& json) {
         pending.allocation.push_back(count_of(of_rank));
     for (const ReadJson& loss : json.at("losses"))
         pending.losses.push_back(number_of(loss));
+    if (json.contains("weightless"))
+        for (const ReadJson& term : json.at("weightless"))
+            pending.weightless.push_back(
+                static_cast<std::size_t>(json_integer(term, 0, std::ssize(pending.losses) - 1)));
     pending.gradient_norm = number_of(json.at("gradient_norm"));
     pending.scale = power_of_two(json.at("scale"));
     return pending;

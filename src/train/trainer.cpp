@@ -1,12 +1,9 @@
 #include "hetseq/train/trainer.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <span>
 #include <string>
 #include <utility>
-
-#include <ATen/ops/all.h>
-#include <ATen/ops/isfinite.h>
 
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
@@ -28,7 +25,6 @@ namespace hetseq {
 namespace {
 
 constexpr std::int64_t requests_ahead = 2;
-constexpr std::int64_t skips_that_may_be_chance = 3;
 constexpr double tolerance_of_unlike_devices = 0.01;  // of max(1, |parameter|)
 constexpr double saved_bytes_a_second = 100e6;        // until a checkpoint has told
 
@@ -38,22 +34,12 @@ std::int64_t own_units(const std::vector<std::int64_t>& allocation, int rank) {
     return own < allocation.size() ? allocation[own] : 0;
 }
 
-// The first parameter that is held and holds values that are not finite; empty: there is none.
-std::string not_finite(const Model& model) {
-    for (const NamedTensor& parameter : model.named_parameters())
-        if (model.is_held(parameter.name) && !at::isfinite(parameter.tensor).all().item<bool>())
-            return parameter.name;
-    return "";
-}
-
-std::string first_few(const std::vector<std::int64_t>& samples) {
-    constexpr std::size_t shown = 8;
-    std::string text;
-    for (std::size_t i = 0; i < std::min(shown, samples.size()); ++i)
-        text += (i > 0 ? ", " : "") + std::to_string(samples[i]);
-    if (samples.size() > shown)
-        text += " and " + std::to_string(samples.size() - shown) + " more";
-    return text;
+std::vector<std::size_t> zeros_of(std::span<const double> values) {
+    std::vector<std::size_t> zeros;
+    for (std::size_t i = 0; i < values.size(); ++i)
+        if (values[i] == 0)
+            zeros.push_back(i);
+    return zeros;
 }
 
 // One pipeline of all ranks has every batch whole.
@@ -81,6 +67,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
                                               : ParameterUpdate::Ahead::where_possible},
       gather_{parts.parameters, parts.communicator, run_.bucket_bytes},
       step_{parts.pass, parts.parameters, reducer_, parameter_update_.gate(), run_.loss_scale},
+      skipped_{parts.world, parts.pass, step_, parts.recorder, options.max_skips},
       waves_{parts.pass.model(),
              parts.parameters,
              reducer_,
@@ -190,21 +177,8 @@ bool Trainer::begin_wave() {
     rebalancer_.begin_update(
         agreement_.allocation(), compute_ms_, agreement_.update_ms(), agreement_.micro_batches());
     share_ = std::move(next_share_);
-    tell_of_no_weight();
+    skipped_.tell_of_no_weight(wave_, agreement_.weights());
     return true;
-}
-
-// That is no failure: a batch may have no target. Where all have none, users should hear of it.
-void Trainer::tell_of_no_weight() {
-    const auto weights = agreement_.weights();
-    const auto is_zero = [](double weight) { return weight == 0; };
-    if (told_of_no_weight_ || !std::all_of(weights.begin(), weights.end(), is_zero))
-        return;
-    told_of_no_weight_ = true;
-    parts_.recorder.event(wave_ + 1,
-                          "no sample of its batch has a weight in any loss, so it has no gradient "
-                          "and its loss counts as 0; if that is not meant, look at the data's "
-                          "targets and weights (said once)");
 }
 
 // The ranks asked when they posted their shares, during the update before, so all of them stop at
@@ -236,11 +210,7 @@ void Trainer::end() {
     activity::enter(Phase::ending, report_.updates);
     if (options_.check_interval > 0 && report_.updates > std::max(first_update_, compared_update_))
         compare_replicas();  // before the model is kept
-    if (const std::string name = not_finite(parts_.pass.model()); !name.empty())
-        parts_.recorder.event(report_.updates,
-                              "the parameter " + name +
-                                  " of the model that is kept holds values "
-                                  "that are not finite");
+    skipped_.tell_of_parameters(report_.updates);
     if (report_.stop != StopReason::none)
         parts_.recorder.event(
             report_.updates, "stops, asked to by " + to_string(report_.stop), log::Level::info);
@@ -367,7 +337,8 @@ UpdateFigures Trainer::figures_of(const LoadedShare& share) const {
                      .units = batch.units(),
                      .is_full = batch.is_full,
                      .ends_epoch = parts_.plan.ends_epoch(batch.update),
-                     .allocation = rebalancer_.allocation()},
+                     .allocation = rebalancer_.allocation(),
+                     .weightless = zeros_of(agreement_.weights())},
             .compute_ms = compute_ms_,
             .cut_since = rebalancer_.cut_since(),
             .padding = share.padding(),
@@ -430,50 +401,11 @@ void Trainer::note_optimizer_time() {
 
 // Parameters stay as they are.
 void Trainer::skip(Verdict verdict) {
-    ++report_.skipped;
     LossScale& scale = step_.loss_scale();
-    if (is_late() && verdict == Verdict::skip_gradient && scale.overflowed_late(done_.told.scale)) {
-        parts_.recorder.event(update_ + 1,
-                              "skipped, a gradient in fp16 was too large, and the loss scale is " +
-                                  std::to_string(static_cast<std::int64_t>(scale.value())) +
-                                  " now");
-        return;
-    }
-    ++report_.skips_in_a_row;
-    parts_.recorder.event(update_ + 1, "skipped, its loss or gradient is not finite");
-    if (report_.skips_in_a_row == std::min(options_.max_skips, skips_that_may_be_chance))
-        require_finite_parameters();
-    if (done_share_ != nullptr)
-        name_samples(verdict);
-    if (report_.skips_in_a_row >= options_.max_skips)
-        throw BadData(std::to_string(report_.skips_in_a_row) +
-                          " updates in a row had a loss or gradient that is not finite",
-                      "--max-skips",
-                      "lower --lr, or set --clip-norm");
-}
-
-// Otherwise no gradient is finite, however many updates are skipped. Frozen ones count too. A stage
-// looks at its own. One that the model does not use may hold anything, and does no harm.
-void Trainer::require_finite_parameters() const {
-    agree_on(parts_.world, [&] {
-        if (const std::string name = not_finite(parts_.pass.model()); !name.empty())
-            throw BadData("no update can be applied any more",
-                          "the parameter " + name + " holds values that are not finite",
-                          "lower --lr, or look at what else writes parameters, as a task's "
-                          "after_update or optimizer; go on from a checkpoint before that");
-    });
-}
-
-// The ranks whose loss or gradient was not finite report the samples.
-void Trainer::name_samples(Verdict verdict) {
-    const ForwardContext context{Mode::train, run_.seed, update_};
-    const bool is_loss = verdict == Verdict::skip_loss;
-    const auto samples = is_loss ? non_finite_samples(parts_.pass, *done_share_, context)
-                                 : step_.non_finite_gradient_samples(*done_share_, context);
-    if (!samples.empty())
-        log::warn_here("update " + std::to_string(update_ + 1) + ": the " +
-                       (is_loss ? "loss" : "gradient") +
-                       " is not finite in the micro-batch with samples " + first_few(samples));
+    if (is_late() && verdict == Verdict::skip_gradient && scale.overflowed_late(done_.told.scale))
+        skipped_.skip_overflow(update_, scale.value(), report_);
+    else
+        skipped_.skip(verdict, done_share_, {Mode::train, run_.seed, update_}, report_);
 }
 
 void Trainer::record(double step_ms) {
@@ -512,6 +444,7 @@ void Trainer::record(double step_ms) {
     parts_.recorder.train({.update = update_ + 1,
                            .epoch = told.epoch + 1,
                            .losses = told.losses,
+                           .weightless = told.weightless,
                            .lr = lr_,
                            .grad_norm = told.gradient_norm,
                            .loss_scale = report_.loss_scale,

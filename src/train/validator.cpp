@@ -29,7 +29,10 @@ bool Validator::run(std::int64_t epoch, const MicroBatchCap& most, TrainingProgr
         parts_.world.rank() == 0 && !why.empty())
         log::warn(why);
     progress.last_valid = evaluation;
-    progress.validations_since_best = best ? 0 : progress.validations_since_best + 1;
+    if (best)
+        progress.validations_since_best = 0;
+    else if (evaluation.has_weight(options_.best_by.name))
+        ++progress.validations_since_best;
     if (best) {
         progress.best_valid = evaluation;
         progress.best_update = progress.updates;

@@ -180,7 +180,15 @@ class OptimizerTest(Case):
                     optimizer = torch.optim.SGD(groups, lr=lr)
                     optimizer.param_groups[-1]["lr"] = 0.5
                     return optimizer
-            for task, options in ((Plateau, {{}}), (Kept, {{}}), (Own, {{}}), (OfGroup, {{}}), (OfGroupLater, {{}}),
+            class Slowing(torch.optim.SGD):
+                def step(self, closure=None):
+                    super().step()
+                    for group in self.param_groups:
+                        group["lr"] *= 0.5
+            class OfStep(tasks.Linear):
+                def optimizer(self, groups, lr):
+                    return Slowing(groups, lr=lr)
+            for task, options in ((Plateau, {{}}), (Kept, {{}}), (Own, {{}}), (OfGroup, {{}}), (OfGroupLater, {{}}), (OfStep, {{}}),
                                   (tasks.Cosine, {{"warmup_updates": 2}}), (tasks.Cosine, {{"lr_scheduler": "cosine"}})):
                 try:
                     hetseq.train(task(), data="data.h5", lr=0.1, batch_size={SAMPLES}, max_update=2, balance="declared",
@@ -193,6 +201,7 @@ class OptimizerTest(Case):
                      "was made with a learning rate of 0.2, where --lr is 0.1 (the trainer sets",
                      "a group of the optimizer has a learning rate of 0.25, where that of --lr is 0.1 (the trainer sets",
                      "a group of the optimizer has a learning rate of 0.5, where that of --lr is 0.1 (the trainer sets",
+                     "the step of Slowing changes its learning rate (the trainer sets",
                      "given twice, by the CosineAnnealingLR of the task's optimizer and by --warmup-updates",
                      "given twice, by the CosineAnnealingLR of the task's optimizer and by --lr-scheduler cosine"):
             self.assertRegex(told, r"refused: the task's Python failed:\n.*" + re.escape(text))

@@ -82,6 +82,28 @@ TEST(TrainingStateTest, IsReadAsItWasWritten) {
     EXPECT_EQ(read.progress.costs[0].unit_ms, 0.25);
 }
 
+TEST(TrainingStateTest, KnowsWhatHasNoWeight) {
+    TrainingState state = some_state();
+    EXPECT_EQ(training_state_json(state).find("weightless"), std::string::npos);
+    state.progress.window = {
+        .updates = 3, .finite_updates = 3, .losses = {0.7, 0}, .weightless = {1, 3}};
+    state.progress.best_valid =
+        Evaluation{.losses = {{.name = "mlm", .value = 2},
+                              {.name = "nsp", .value = std::nan(""), .has_weight = false}}};
+    const std::string text = training_state_json(state);
+
+    const TrainingProgress read = parse_training_state(text, "S").progress;
+
+    EXPECT_EQ(training_state_json({state.run, read}), text);
+    EXPECT_EQ(read.window.weightless, (std::vector<std::int64_t>{1, 3}));
+    EXPECT_EQ(read.best_valid->loss(), 2);
+    EXPECT_FALSE(read.best_valid->has_weight("nsp"));
+    EXPECT_NE(error_after([](Json& json) {
+                  json["progress"]["window"]["weightless"] = {1, 2, 3};
+              }),
+              "no error");
+}
+
 TEST(TrainingStateTest, HoldsTheLossScaleWhereThereIsOne) {
     TrainingState state = some_state();
     EXPECT_EQ(training_state_json(state).find("loss_scale"), std::string::npos);
@@ -215,6 +237,7 @@ TEST(TrainingStateTest, PendingUpdatesAreReadAsTheyWereWritten) {
                                .ends_epoch = true,
                                .allocation = {20, 12},
                                .losses = {0.1 + 0.2, nan},
+                               .weightless = {1},
                                .gradient_norm = 0.7,
                                .scale = 1024},
                               {.samples = 7}};
@@ -227,6 +250,7 @@ TEST(TrainingStateTest, PendingUpdatesAreReadAsTheyWereWritten) {
     const PendingUpdate& first = read.progress.pending[0];
     EXPECT_EQ(first.losses[0], 0.1 + 0.2);
     EXPECT_TRUE(std::isnan(first.losses[1]));
+    EXPECT_EQ(first.weightless, std::vector<std::size_t>{1});
     EXPECT_EQ(first.gradient_norm, 0.7);
     EXPECT_EQ(first.scale, 1024);
     EXPECT_TRUE(first.ends_epoch && !first.is_full);

@@ -142,14 +142,20 @@ public:
     }
 };
 
-/// As of data without targets.
+/// As of data without targets for these terms.
 class WeightlessCollator final : public ToyCollator {
 public:
+    explicit WeightlessCollator(std::vector<std::size_t> terms) : terms_{std::move(terms)} {}
+
     MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {
         MicroBatch batch = ToyCollator::collate(rows, sample_ids);
-        batch.weights.assign(batch.weights.size(), 0);
+        for (const std::size_t term : terms_)
+            batch.weights[term] = 0;
         return batch;
     }
+
+private:
+    std::vector<std::size_t> terms_;
 };
 
 inline CorpusSchema toy_schema() {

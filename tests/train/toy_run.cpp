@@ -40,10 +40,10 @@ public:
 
 // Changes a value as a faulty memory would, unseen by autograd.
 ToyModel::Spoil corruption(const HostComm& world, ToyModel& model, const ToyRun& run) {
-    return [&model, is_faulty = world.rank() == world.size() - 1, update = run.corrupted_update](
+    return [&model, &run, is_faulty = world.rank() == world.size() - 1](
                const MicroBatch&, const ForwardContext& context, ForwardResult&) {
-        if (is_faulty && context.update == update)
-            model.parameters().front().data().add_(0.25);
+        if (is_faulty && context.update == run.corrupted_update)
+            model.parameters().front().data().add_(run.corruption);
     };
 }
 
@@ -83,9 +83,7 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
     SharePlan shares(world, run.balance, run.capacities);
     Corpus corpus(
         context, run.data, toy_schema(), {.shuffle_blocks = 2, .block_length = 8, .cache_mb = 1});
-    const std::unique_ptr<Collator> own_collator =
-        run.has_weights ? std::make_unique<ToyCollator>() : std::make_unique<WeightlessCollator>();
-    const Collator& collator = *own_collator;
+    const WeightlessCollator collator(run.weightless);
     Loader loader(corpus, collator, {.seed = toy_seed, .device = run.device, .loss_terms = 2});
     const BatchPlan plan(corpus.samples(), run.batch_size);
     Loader valid_loader(

@@ -46,6 +46,7 @@ struct ToyRun {
     std::int64_t check_interval = 0;
     DriftPolicy drift = DriftPolicy::warn;
     std::int64_t corrupted_update = -1;  // in which the last rank's parameters change by themselves
+    double corruption = 0.25;            // by this
     at::Device device = at::kCPU;
     const RunFolder* folder = nullptr;
     bool saves = false;             // checkpoints, into `folder`; all stay
@@ -60,9 +61,9 @@ struct ToyRun {
     TrainingProgress progress = {};  // of a run that is continued, but for its tensors
     LossScale loss_scale = {};
     std::int64_t held_update = -1;
-    bool has_weights = true;  // false: as of data without targets
-    bool tells = false;       // in the log, by rank 0
-    Schedule schedule = {};   // empty: `lr` all along
+    std::vector<std::size_t> weightless = {};  // terms in which no sample has weight
+    bool tells = false;                        // in the log, by rank 0
+    Schedule schedule = {};                    // empty: `lr` all along
     /// See ToyModel::sum_ids; null: nothing is summed beside gradients.
     std::function<void(double)> take_ids = {};
     /// See ToyModel::Spoil.

@@ -92,7 +92,7 @@ bool is_last_of_three(std::int64_t update) {
 
 TEST_F(TrainerTest, UpdatesWhoseSamplesHaveNoWeightAreToldOfOnce) {
     ToyRun run = run_of(3);
-    run.has_weights = false;
+    run.weightless = {0, 1};
     run.tells = true;
 
     testing::internal::CaptureStderr();
@@ -282,6 +282,29 @@ TEST_F(TrainerTest, PatienceCountsByTheNamedTerm) {
     EXPECT_EQ(report.stop, StopReason::patience);
 }
 
+TEST_F(TrainerTest, PatienceDoesNotCountByATermWithoutWeight) {
+    ToyRun run = run_of(0);
+    validate_with(run, {3, 2, 1, 1, 1, 1});
+    run.patience = 1;
+    run.weightless = {1};
+    run.best_by = {"label", Direction::min};
+    run.tells = true;
+
+    testing::internal::CaptureStderr();
+    const TrainerReport report = train(run).report;
+    const std::string told = testing::internal::GetCapturedStderr();
+
+    EXPECT_EQ(report.stop, StopReason::none);
+    EXPECT_FALSE(report.best_valid);
+    EXPECT_EQ(report.validations_since_best, 0);
+    EXPECT_FALSE(report.last_valid->has_weight("label"));
+    EXPECT_EQ(report.last_valid->loss(), report.last_valid->value_of("token"));
+    if (world->rank() == 0) {
+        EXPECT_THAT(told,
+                    testing::HasSubstr("no sample of the validation data has a weight for label"));
+    }
+}
+
 TEST_F(TrainerTest, StopsAfterSoManyUpdatesOfThisStart) {
     ToyRun run = run_of(5);
     run.stop_after = 2;
@@ -444,6 +467,23 @@ TEST_F(TrainerTest, ReplicasThatDriftEndTheRunWhereAsked) {
             std::string::npos)
             << error.what();
     }
+}
+
+// As a stage of a pipeline may be.
+TEST_F(TrainerTest, AnyRanksParameterThatIsNotFiniteAtTheEndIsToldOf) {
+    ToyRun run = run_of(3);
+    run.corrupted_update = 2;  // the last
+    run.corruption = nan;
+    run.tells = true;
+
+    testing::internal::CaptureStderr();
+    train(run);
+    const std::string told = testing::internal::GetCapturedStderr();
+
+    EXPECT_EQ(told.find("of the model that is kept holds values that are not finite") !=
+                  std::string::npos,
+              world->rank() == 0)
+        << told;
 }
 
 class TrainerCheckpointTest : public TrainerTest {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -23,6 +24,8 @@ struct MetricsWindow {
     std::int64_t samples = 0;
     std::int64_t units = 0;
     std::vector<double> losses;  // sums over the finite updates, by term
+    // Those of them whose batch had no weight in the term, by term; empty: there were none.
+    std::vector<std::int64_t> weightless = {};
 };
 
 /// An update whose gradients are summed over all ranks and that is not applied yet: what it needs
@@ -34,7 +37,8 @@ struct PendingUpdate {
     bool is_full = true;  // a full batch
     bool ends_epoch = false;
     std::vector<std::int64_t> allocation = {};  // units by rank
-    std::vector<double> losses = {};            // S_j / W_j, by term
+    std::vector<double> losses = {};            // S_j / W_j, by term; 0 where W_j is 0
+    std::vector<std::size_t> weightless = {};   // the terms of which W_j is 0
     double gradient_norm = 0;                   // of the summed gradients, without the scale
     double scale = 1;                           // what the sums were multiplied with
 };

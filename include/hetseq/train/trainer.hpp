@@ -22,6 +22,7 @@
 #include "hetseq/train/record/recorder.hpp"
 #include "hetseq/train/record/run_history.hpp"
 #include "hetseq/train/record/run_times.hpp"
+#include "hetseq/train/record/skipped_updates.hpp"
 #include "hetseq/train/record/speed_watch.hpp"
 #include "hetseq/train/replica_check.hpp"
 #include "hetseq/train/run_control.hpp"
@@ -133,7 +134,6 @@ private:
     bool update_at_once();
     bool update_late();
     bool begin_wave();
-    void tell_of_no_weight();
     void compute_wave();
     Verdict take_wave();
     bool is_late() const { return waves_.staleness() > 0 || waves_.size() > 0; }
@@ -153,8 +153,6 @@ private:
     void note_optimizer_time();
     void note_own_time(double waited_ms);
     void skip(Verdict verdict);
-    void require_finite_parameters() const;
-    void name_samples(Verdict verdict);
     UpdateFigures figures_of(const LoadedShare& share) const;
     void record(double step_ms);
     void compare_replicas_when_due();
@@ -177,6 +175,7 @@ private:
     ParameterUpdate parameter_update_;
     ValueGather gather_;
     UpdateStep step_;
+    SkippedUpdates skipped_;
     WaveRing waves_;
     UpdateAgreement agreement_;
     Rebalancer rebalancer_;
@@ -204,7 +203,6 @@ private:
     double lr_ = 0;
     bool checkpoint_asked_ = false;  // by a signal
     bool clock_asked_ = false;
-    bool told_of_no_weight_ = false;
     double copying_ms_ = 0;             // that the update at work waited for a checkpoint's copy
     double save_began_ = 0;             // of the last checkpoint, monotonic clock [s]
     std::int64_t compared_update_ = 0;  // after which the replicas were last compared

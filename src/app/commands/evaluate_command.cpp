@@ -93,7 +93,7 @@ std::string as_text(const Evaluation& evaluation,
     std::vector<std::vector<std::string>> rows{
         {"model", model}, {"data", options.data}, {"loss", format_number(evaluation.loss(), 6)}};
     for (const auto& loss : evaluation.losses)
-        rows.push_back({"  " + loss.name, format_number(loss.value, 6)});
+        rows.push_back({"  " + loss.name, loss.has_weight ? format_number(loss.value, 6) : "none"});
     for (const auto& metric : evaluation.metrics)
         rows.push_back({metric.name, value_text(metric)});
     rows.push_back({"samples", std::to_string(evaluation.samples)});

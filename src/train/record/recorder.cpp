@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "hetseq/util/log.hpp"
@@ -28,11 +29,29 @@ double total(const std::vector<double>& values) {
     return sum;
 }
 
-std::string term_list(const std::vector<std::string>& names, const std::vector<double>& values) {
-    std::string text;
-    for (std::size_t j = 0; j < names.size(); ++j)
-        text += (j > 0 ? ", " : "") + names[j] + " " + format_number(values[j]);
-    return text;
+// Null where nothing had weight, so that TensorBoard draws no curve.
+Json value_json(double value, bool has_weight) {
+    return has_weight ? Json(value) : Json(nullptr);
+}
+
+// Not a number where none is known.
+double sum_of_known(std::vector<double> values) {
+    std::erase_if(values, [](double value) { return std::isnan(value); });
+    return values.empty() ? std::numeric_limits<double>::quiet_NaN() : total(values);
+}
+
+std::string known_text(double value) {
+    return std::isnan(value) ? "none" : format_number(value);
+}
+
+// "2.5 (mlm 2.1, nsp 0.4)"
+std::string loss_text(double loss,
+                      const std::vector<std::string>& names,
+                      const std::vector<double>& losses) {
+    std::string text = known_text(loss);
+    for (std::size_t j = 0; losses.size() > 1 && j < losses.size(); ++j)
+        text += (j > 0 ? ", " : " (") + names[j] + " " + known_text(losses[j]);
+    return text + (losses.size() > 1 ? ")" : "");
 }
 
 void add_step(Json& line, const UpdateRecord& record) {
@@ -73,6 +92,11 @@ void Recorder::train(const UpdateRecord& record) {
     window_.finite_updates += finite ? 1 : 0;
     for (std::size_t j = 0; finite && j < window_.losses.size(); ++j)
         window_.losses[j] += record.losses[j];
+    if (finite && !record.weightless.empty()) {
+        window_.weightless.resize(window_.losses.size());
+        for (const std::size_t term : record.weightless)
+            ++window_.weightless[term];
+    }
     count_compute(record);
     if (is_heard(ToldEvent::update))
         tell_update(record);
@@ -97,29 +121,41 @@ void Recorder::count_compute(const UpdateRecord& record) {
     before_ = {record.step_ms, record.allocation};
 }
 
-// One line for the updates since the last one. Losses are means over the finite ones; rates are
-// sums divided by their time.
+// By term, over the window's finite updates whose batch has weight in it; not a number where there
+// are none.
+std::vector<double> Recorder::mean_losses() const {
+    std::vector<double> losses = window_.losses;
+    for (std::size_t j = 0; j < losses.size(); ++j)
+        losses[j] /= static_cast<double>(window_.finite_updates -
+                                         (window_.weightless.empty() ? 0 : window_.weightless[j]));
+    return losses;
+}
+
+// One line for the updates since the last one. Rates are sums divided by their time.
 void Recorder::log_interval(const UpdateRecord& last) {
     const auto updates = static_cast<double>(timed_updates_);
-    std::vector<double> losses = window_.losses;
-    for (double& loss : losses)
-        loss /= static_cast<double>(window_.finite_updates);
+    const std::vector<double> losses = mean_losses();
+    const double loss = sum_of_known(losses);
     const double seconds = ms_ / 1000;
     const double eta =
         static_cast<double>(options_.total_updates - last.update) * seconds / updates;
     log::info("epoch " + std::to_string(last.epoch) + "  update " + std::to_string(last.update) +
               "/" + std::to_string(options_.total_updates) + "  loss " +
-              format_number(total(losses)) +
-              (losses.size() > 1 ? " (" + term_list(options_.loss_terms, losses) + ")" : "") +
+              (window_.finite_updates > 0 ? loss_text(loss, options_.loss_terms, losses) : "nan") +
               "  lr " + format_number(last.lr) + "  grad " + format_number(last.grad_norm, 3) +
               "  " + format_number(static_cast<double>(timed_units_) / seconds) + " " +
               options_.unit + "/s  step " + format_number(ms_ / updates, 3) + " ms  " +
               slowest_rank() + "ETA " + format_duration(eta));
 
-    Json line{
-        {"kind", "train"}, {"update", last.update}, {"epoch", last.epoch}, {"loss", total(losses)}};
+    const auto mean_json = [&](double mean) {
+        return value_json(mean, !std::isnan(mean) || window_.finite_updates == 0);
+    };
+    Json line{{"kind", "train"},
+              {"update", last.update},
+              {"epoch", last.epoch},
+              {"loss", mean_json(loss)}};
     for (std::size_t j = 0; j < losses.size(); ++j)
-        line[options_.loss_terms[j]] = losses[j];
+        line[options_.loss_terms[j]] = mean_json(losses[j]);
     add_step(line, last);
     line["samples"] = window_.samples;
     line["units"] = window_.units;
@@ -159,9 +195,9 @@ void Recorder::valid(std::int64_t update,
     std::string text = "valid  epoch " + std::to_string(epoch) + "  update " +
                        std::to_string(update) + "  loss " + format_number(evaluation.loss(), 5);
     for (const Evaluation::Value& loss : evaluation.losses)
-        line[loss.name] = loss.value;
+        line[loss.name] = value_json(loss.value, loss.has_weight);
     for (const Evaluation::Value& metric : evaluation.metrics) {
-        line[metric.name] = metric.value;
+        line[metric.name] = value_json(metric.value, metric.has_weight);
         text += "  " + metric.name + " " + value_text(metric);
     }
     line["samples"] = evaluation.samples;

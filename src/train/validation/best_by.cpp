@@ -43,6 +43,11 @@ void check_best_by(const BestBy& best_by, std::vector<std::string> names) {
 }
 
 std::string why_never_best(const Evaluation& evaluation, const BestBy& best_by) {
+    if (!evaluation.has_weight(best_by.name))
+        return "no sample of the validation data has a weight for " + best_by.name +
+               ", so no validation is the best by --best-by " + to_string(best_by) +
+               ", and --patience does not count them: give data that have targets for it, or "
+               "choose the best by something else";
     const double value = value_of(evaluation, best_by.name);
     if (std::isfinite(value))
         return "";

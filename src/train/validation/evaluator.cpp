@@ -97,6 +97,10 @@ private:
                     "use the same build on all hosts, and please report this"});
 }
 
+double normalised(double sum, double weight) {
+    return weight == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / weight;
+}
+
 }  // namespace
 
 Evaluator::Evaluator(const HostComm& world,
@@ -207,28 +211,28 @@ Evaluation Evaluator::run(const MicroBatchCap& most) {
     const std::span score_sums =
         std::span{sums}.subspan(terms.size() + metrics.size(), scorer ? scorer->sums() : 0);
     const double* weights = score_sums.data() + score_sums.size();
-    // A term without weight adds nothing to the loss, but of none of them there is no loss.
     const bool is_empty =
         std::all_of(weights, weights + terms.size(), [](double weight) { return weight == 0; });
-    const double of_nothing = is_empty ? std::numeric_limits<double>::quiet_NaN() : 0;
     if (is_empty)
         log::warn("none of the " + std::to_string(plan_.samples()) +
                   " samples that are evaluated has a weight in any loss, so that its value is not "
                   "known: give data that have targets");
     for (std::size_t j = 0; j < terms.size(); ++j)
-        evaluation.losses.push_back(
-            {terms[j], weights[j] == 0 ? of_nothing : sums[j] / weights[j]});
+        evaluation.losses.push_back({.name = terms[j],
+                                     .value = normalised(sums[j], weights[j]),
+                                     .has_weight = weights[j] != 0});
     for (std::size_t m = 0; m < metrics.size(); ++m) {
         const double weight = weights[metrics[m].term];
-        evaluation.metrics.push_back(
-            {.name = metrics[m].name,
-             .value = weight == 0 ? of_nothing : sums[terms.size() + m] / weight,
-             .is_share = metrics[m].is_share});
+        evaluation.metrics.push_back({.name = metrics[m].name,
+                                      .value = normalised(sums[terms.size() + m], weight),
+                                      .is_share = metrics[m].is_share,
+                                      .has_weight = weight != 0});
     }
     for (const PerplexitySchema& perplexity : model_.perplexities())
         evaluation.metrics.push_back({.name = perplexity.name,
                                       .value = std::exp(evaluation.value_of(perplexity.of)),
-                                      .is_share = false});
+                                      .is_share = false,
+                                      .has_weight = evaluation.has_weight(perplexity.of)});
     if (scorer) {
         const std::vector<std::string> names = model_.scores();
         const std::vector<double> values = scores(*scorer, score_sums);

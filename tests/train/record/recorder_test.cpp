@@ -98,6 +98,24 @@ TEST_F(RecorderTest, WritesTheMeanOfEachIntervalAndTheRest) {
     EXPECT_DOUBLE_EQ(lines()[1]["mlm"], 4);
 }
 
+TEST_F(RecorderTest, AMeanLeavesOutBatchesWithoutWeight) {
+    Recorder recorder = make(2);
+    for (int update = 1; update <= 4; ++update)
+        recorder.train(
+            {.update = update,
+             .losses = {2, update == 2 ? 3.0 : 0.0},
+             .weightless = update == 2 ? std::vector<std::size_t>{} : std::vector<std::size_t>{1},
+             .step_ms = 1});
+
+    ASSERT_EQ(lines().size(), 2U);
+    EXPECT_EQ(lines()[0]["nsp"], 3);
+    EXPECT_EQ(lines()[0]["loss"], 5);
+    EXPECT_TRUE(lines()[1]["nsp"].is_null());  // none of its batches had any
+    EXPECT_EQ(lines()[1]["loss"], 2);
+    EXPECT_EQ(events_with("train/nsp"), 1);
+    EXPECT_EQ(events_with("train/loss"), 2);
+}
+
 TEST_F(RecorderTest, WritesValidationsAndEvents) {
     Recorder recorder = make(1);
     recorder.valid(

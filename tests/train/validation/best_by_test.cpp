@@ -94,6 +94,18 @@ TEST(BestByTest, SaysWhyNoValidationIsTheBest) {
                 AllOf(StartsWith("accuracy is nan"), HasSubstr("--best-by accuracy:max")));
 }
 
+TEST(BestByTest, SaysWhereNothingHasWeight) {
+    Evaluation labels = evaluation(2, 0.1);
+    labels.losses[0] = {.name = "token", .value = nan, .has_weight = false};
+
+    EXPECT_THAT(why_never_best(labels, {"token", Direction::min}),
+                AllOf(HasSubstr("no sample of the validation data has a weight for token"),
+                      HasSubstr("--patience does not count them")));
+    EXPECT_FALSE(is_better(labels, std::nullopt, {"token", Direction::min}));
+    EXPECT_EQ(why_never_best(labels, {}), "");
+    EXPECT_TRUE(is_better(labels, evaluation(2, 0.1), {}));  // 2, where that had 3
+}
+
 // On the others the last bit of the sum may be another.
 TEST(BestByTest, Rank0DecidesForAll) {
     const HostComm world = test::world();

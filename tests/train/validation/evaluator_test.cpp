@@ -117,13 +117,34 @@ TEST_F(EvaluatorTest, UnevenSharesGiveWhatOneMicroBatchGives) {
 }
 
 TEST_F(EvaluatorTest, DataWithoutAnyWeightHaveNoLoss) {
-    ToyEvaluation evaluation(world_, good_, uneven(world_), std::make_unique<WeightlessCollator>());
+    ToyEvaluation evaluation(world_,
+                             good_,
+                             uneven(world_),
+                             std::make_unique<WeightlessCollator>(std::vector<std::size_t>{0, 1}));
 
     const Evaluation nothing = evaluation.run();
 
     EXPECT_TRUE(std::isnan(nothing.loss()));
     for (const Evaluation::Value& metric : nothing.metrics)
         EXPECT_TRUE(std::isnan(metric.value)) << metric.name;
+}
+
+TEST_F(EvaluatorTest, ATermWithoutWeightHasNoValueAndAddsNothing) {
+    const std::vector<std::size_t> tokens{0};
+    ToyEvaluation some(world_, good_, uneven(world_), std::make_unique<WeightlessCollator>(tokens));
+    ToyEvaluation all(world_, good_, uneven(world_));
+
+    const Evaluation labels = some.run(), whole = all.run();
+
+    EXPECT_EQ(labels.loss(), whole.value_of("label"));
+    for (const char* name : {"token", "token_accuracy", "token_perplexity"}) {
+        EXPECT_FALSE(labels.has_weight(name)) << name;
+        EXPECT_TRUE(std::isnan(labels.value_of(name))) << name;
+        EXPECT_TRUE(whole.has_weight(name)) << name;
+    }
+    for (const char* name : {"label", "label_accuracy", "loss"})
+        EXPECT_TRUE(labels.has_weight(name)) << name;
+    EXPECT_EQ(value_text(labels.metrics.front()), "none");
 }
 
 TEST_F(EvaluatorTest, APerplexityIsThePowerOfItsLoss) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,9 +23,10 @@ enum class ToldEvent;
 
 /// The record of one update, the same on all ranks except for the times.
 struct UpdateRecord {
-    std::int64_t update = 0;     // counted from 1
-    std::int64_t epoch = 0;      // counted from 1
-    std::vector<double> losses;  // by term, normalised
+    std::int64_t update = 0;                   // counted from 1
+    std::int64_t epoch = 0;                    // counted from 1
+    std::vector<double> losses;                // by term, normalised
+    std::vector<std::size_t> weightless = {};  // terms that the batch has no weight in
     double lr = 0;
     double grad_norm = 0;                        // before clipping
     std::optional<LossScale::State> loss_scale;  // none: there is none
@@ -74,6 +76,7 @@ private:
     void tell_update(const UpdateRecord& record);
     void count_compute(const UpdateRecord& record);
     void log_interval(const UpdateRecord& last);
+    std::vector<double> mean_losses() const;
     std::string slowest_rank() const;
     void write(std::int64_t update, const std::string& line, const std::vector<Scalar>& scalars);
 
