@@ -12,27 +12,19 @@ target_include_directories(hetseq_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)  # private headers, by their path from there
 
 # Tensors and their operators cost 19 s of compiling a unit without a precompiled header. Even an empty unit takes 1.3 s
-# with this one, and 3 s with one of torch's modules and autograd, whose templates are instantiated in each. So sources
-# that include these are compiled apart. Units still include what they use.
-#
-# hetseq_add_torch_header(<name> [FLAGS t] [<header>...]): with further headers; FLAGS is linked by those who use it too.
-function(hetseq_add_torch_header name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FLAGS" "")
-  add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
-  target_link_libraries(${name} PUBLIC hetseq_flags ${arg_FLAGS} hetseq::torch Threads::Threads)
-  target_precompile_headers(${name} PRIVATE <ATen/ATen.h> ${arg_UNPARSED_ARGUMENTS} <map> <memory> <string> <vector>)
-endfunction()
-hetseq_add_torch_header(hetseq_torch_pch)
+# with this one. <torch/nn/module.h> would make it 3 s, and <torch/torch.h> takes twenty times as long, because LibTorch's
+# templates are instantiated in each unit. So what few sources include of torch is in none, and a layer's sources with
+# torch's are compiled apart. Units still include what they use.
+add_library(hetseq_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
+target_link_libraries(hetseq_torch_pch PRIVATE hetseq_flags hetseq::torch Threads::Threads)
+target_precompile_headers(hetseq_torch_pch PRIVATE <ATen/ATen.h> <map> <memory> <string> <vector>)
 
-# hetseq_reuse_torch_header(<target> [<of>]): the precompiled header of LibTorch for an executable or its objects. It is
-# built with -fPIC; with an executable's -fPIE the compiler would not use it.
+# hetseq_reuse_torch_header(<target>): the precompiled header of LibTorch for an executable or its objects. It is built
+# with -fPIC; with an executable's -fPIE the compiler would not use it.
 function(hetseq_reuse_torch_header target)
-  if(NOT ARGN)
-    set(ARGN hetseq_torch_pch)
-  endif()
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fPIC)
-  target_precompile_headers(${target} REUSE_FROM ${ARGN})
+  target_precompile_headers(${target} REUSE_FROM hetseq_torch_pch)
 endfunction()
 
 # hetseq_add_layer(<name> [TORCH] [SOURCES f...] [WITHOUT f...] [CUDA f... NO_CUDA f...] [LIBRARIES t...] [PRIVATE_LIBRARIES t...])

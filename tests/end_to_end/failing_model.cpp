@@ -7,11 +7,13 @@
 #include <stdexcept>
 #include <string>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "hetseq/task/parts.hpp"
 #include "hetseq/app/process.hpp"
 #include "hetseq/app/program.hpp"
+
+#include "model/linear_layer.hpp"
 
 namespace {
 
@@ -46,8 +48,9 @@ private:
 class FailingModel final : public hetseq::Model {
 public:
     FailingModel() {
-        hidden_ = register_module("hidden", torch::nn::Linear(28 * 28, 64));
-        output_ = register_module("output", torch::nn::Linear(64, 10));
+        hidden_ =
+            register_module("hidden", std::make_shared<hetseq::test::LinearLayer>(28 * 28, 64));
+        output_ = register_module("output", std::make_shared<hetseq::test::LinearLayer>(64, 10));
     }
 
     std::vector<std::string> loss_terms() const override { return {"nll"}; }
@@ -77,7 +80,7 @@ public:
 
 private:
     Failure failure_;
-    torch::nn::Linear hidden_{nullptr}, output_{nullptr};
+    std::shared_ptr<hetseq::test::LinearLayer> hidden_, output_;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include <sstream>
 
-#include <torch/torch.h>
+#include <torch/nn/modules/linear.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/task/parts.hpp"

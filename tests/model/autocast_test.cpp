@@ -4,9 +4,11 @@
 #include <cstdio>
 #include <memory>
 
+#include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "hetseq/model/init.hpp"
 #include "hetseq/model/mnist_cnn.hpp"

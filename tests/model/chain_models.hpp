@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "hetseq/data/loading/padded_rows.hpp"
 #include "hetseq/model/autocast.hpp"

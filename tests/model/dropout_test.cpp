@@ -2,8 +2,9 @@
 
 #include <cmath>
 
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "model/kernels/dropout_mask.hpp"
 

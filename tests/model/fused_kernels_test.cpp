@@ -6,7 +6,6 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "hetseq/model/dropout.hpp"
 

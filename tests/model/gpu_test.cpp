@@ -1,8 +1,10 @@
 // Models and their dropout on a GPU against the same on the CPU.
 #include "gpu.hpp"
 
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "hetseq/model/bert/bert.hpp"
 #include "hetseq/model/coordinate_dropout.hpp"
@@ -27,7 +29,7 @@ MicroBatch on_gpu(const MicroBatch& batch) {
 }
 
 MicroBatch text_batch(std::int64_t n, std::int64_t length, std::int64_t vocabulary) {
-    torch::manual_seed(6);
+    at::manual_seed(6);
     const at::Tensor lengths = at::arange(length - n + 1, length + 1, at::kLong).unsqueeze(1);
     MicroBatch batch;
     batch.tensors = {
@@ -111,7 +113,7 @@ TEST_F(DropoutOnGpuTest, HasTheBitsOfTheCpu) {
     const at::Tensor ids = at::tensor({std::int64_t{7}, (std::int64_t{1} << 40) + 3});
     for (const auto type : {at::kFloat, at::kDouble})
         for (const std::int64_t width : {1, 7, 8, 127, 128, 129, 1000}) {
-            torch::manual_seed(1);
+            at::manual_seed(1);
             const at::Tensor x = at::randn({2, 3, width}, type);
 
             const at::Tensor on_cpu = counter_dropout(x, 0.25, key, ids);
@@ -128,7 +130,7 @@ TEST_F(DropoutOnGpuTest, KeyedByCoordinatesItHasTheBitsOfTheCpu) {
     for (const auto type : {at::kFloat, at::kDouble})
         for (const std::vector<std::int64_t>& shape : std::vector<std::vector<std::int64_t>>{
                  {2, 9, 130}, {2, 3, 40, 1}, {2, 2, 3, 17, 33}}) {
-            torch::manual_seed(1);
+            at::manual_seed(1);
             const at::Tensor x = at::randn(shape, type);
 
             const at::Tensor on_cpu = coordinate_dropout(x, 0.25, key, ids);
@@ -176,7 +178,7 @@ TEST_F(ModelOnGpuTest, BertWithFrozenBiasesOrWeightsGivesWhatItGivesOnTheCpu) {
 }
 
 MicroBatch sentence_pairs(std::int64_t n, std::int64_t length, std::int64_t vocabulary) {
-    torch::manual_seed(7);
+    at::manual_seed(7);
     MicroBatch batch;
     batch.tensors = {{"source", at::randint(3, vocabulary, {n, length}, at::kLong)},
                      {"source_lengths", at::arange(length - n + 1, length + 1, at::kLong)},

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "hetseq/data/loading/micro_batch.hpp"
 
@@ -8,7 +8,7 @@ namespace hetseq::test {
 
 /// `n` random images (n, 1, 28, 28) fp64 with labels, the same each time.
 inline MicroBatch image_batch(std::int64_t n) {
-    torch::manual_seed(5);
+    at::manual_seed(5);
     MicroBatch batch;
     batch.tensors = {{"images", at::randn({n, 1, 28, 28}, at::kDouble)},
                      {"labels", at::randint(10, {n}, at::kLong)}};

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/model/mnist_cnn.hpp"
@@ -20,9 +20,9 @@ at::Tensor parameter(const Model& model, const std::string& name) {
 
 TEST(InitTest, SeedAloneFixesTheParameters) {
     const auto first = make_mnist_cnn(), second = make_mnist_cnn();
-    torch::manual_seed(1);
+    at::manual_seed(1);
     initialise_parameters(*first, 7);
-    torch::manual_seed(2);
+    at::manual_seed(2);
     initialise_parameters(*second, 7);
 
     for (const auto& item : first->named_parameters())

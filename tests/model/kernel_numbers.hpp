@@ -1,7 +1,6 @@
 #pragma once
 
 #include <ATen/ATen.h>
-#include <torch/torch.h>
 
 #include "hetseq/model/dropout.hpp"
 
@@ -12,7 +11,7 @@ inline const DropoutKey key{.seed = 5, .update = 7, .layer = 3};
 
 /// Normally distributed, fp64.
 inline at::Tensor numbers(at::IntArrayRef sizes, int seed, double scale = 1) {
-    torch::manual_seed(seed);
+    at::manual_seed(seed);
     return at::randn(sizes, at::kDouble) * scale;
 }
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "hetseq/model/model.hpp"
 
@@ -14,7 +14,7 @@ namespace hetseq::test {
 class MixedModel : public Model {
 public:
     explicit MixedModel(std::int64_t shift = 0) {
-        trained = register_parameter("trained", torch::ones({3, 2}));
+        trained = register_parameter("trained", at::ones({3, 2}));
         frozen = register_parameter(
             "frozen", at::arange(4, at::kFloat) + static_cast<double>(shift), false);
         register_parameter("tied", trained);

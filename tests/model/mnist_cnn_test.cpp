@@ -2,8 +2,10 @@
 
 #include <fstream>
 
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "hetseq/model/init.hpp"
 
@@ -30,19 +32,16 @@ std::shared_ptr<Model> double_model(const MnistCnnOptions& options = {}) {
     return model;
 }
 
-// PyTorch's example, layer by layer with torch::nn.
+// PyTorch's example, layer by layer.
 at::Tensor reference_loss(Model& model, const MicroBatch& batch) {
     const auto p = model.named_parameters();
-    namespace F = torch::nn::functional;
-    at::Tensor x = torch::relu(F::conv2d(batch.tensors.at("images"),
-                                         p["conv1.weight"],
-                                         F::Conv2dFuncOptions().bias(p["conv1.bias"])));
-    x = torch::relu(F::conv2d(x, p["conv2.weight"], F::Conv2dFuncOptions().bias(p["conv2.bias"])));
-    x = torch::flatten(F::max_pool2d(x, F::MaxPool2dFuncOptions(2)), 1);
-    x = torch::relu(F::linear(x, p["fc1.weight"], p["fc1.bias"]));
-    x = F::log_softmax(F::linear(x, p["fc2.weight"], p["fc2.bias"]), 1);
-    return F::nll_loss(
-        x, batch.tensors.at("labels"), F::NLLLossFuncOptions().reduction(torch::kSum));
+    at::Tensor x =
+        at::relu(at::conv2d(batch.tensors.at("images"), p["conv1.weight"], p["conv1.bias"]));
+    x = at::relu(at::conv2d(x, p["conv2.weight"], p["conv2.bias"]));
+    x = at::flatten(at::max_pool2d(x, 2), 1);
+    x = at::relu(at::linear(x, p["fc1.weight"], p["fc1.bias"]));
+    x = at::log_softmax(at::linear(x, p["fc2.weight"], p["fc2.bias"]), 1);
+    return at::nll_loss(x, batch.tensors.at("labels"), {}, at::Reduction::Sum);
 }
 
 TEST(MnistCnnTest, HasTheExamplesParameters) {

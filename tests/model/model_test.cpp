@@ -1,7 +1,7 @@
 #include "hetseq/model/model.hpp"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "model/mixed_model.hpp"
 #include <gmock/gmock.h>

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <ATen/ATen.h>
 #include <c10/core/Allocator.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "hetseq/data/loading/padded_rows.hpp"
 #include "hetseq/model/autocast.hpp"

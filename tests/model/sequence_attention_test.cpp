@@ -2,8 +2,9 @@
 
 #include <vector>
 
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 namespace hetseq::detail {
 namespace {
@@ -57,7 +58,7 @@ void expect_close(const Values& values, const Values& expected, double tolerance
 }
 
 at::Tensor projections(at::ScalarType type) {
-    torch::manual_seed(4);
+    at::manual_seed(4);
     return at::randn({begins_of(lengths).back(), 3 * hidden}, at::kDouble).to(type);
 }
 

@@ -6,8 +6,8 @@
 #include <ostream>
 #include <string>
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "hetseq/model/bert/bert.hpp"
 #include "hetseq/model/transformer/transformer.hpp"
@@ -35,7 +35,7 @@ inline MicroBatch images(std::int64_t begin, std::int64_t count) {
 
 inline MicroBatch texts(std::int64_t begin, std::int64_t count) {
     constexpr std::int64_t length = 16;
-    torch::manual_seed(6);
+    at::manual_seed(6);
     const at::Tensor lengths = length - at::arange(samples, at::kLong) % 5;
     const TensorDict rows{
         {"input_ids", at::randint(200, {samples, length}, at::kLong)},
@@ -51,7 +51,7 @@ inline MicroBatch texts(std::int64_t begin, std::int64_t count) {
 
 inline MicroBatch pairs(std::int64_t begin, std::int64_t count) {
     constexpr std::int64_t length = 9;
-    torch::manual_seed(7);
+    at::manual_seed(7);
     const TensorDict rows{{"source", at::randint(3, 90, {samples, length}, at::kLong)},
                           {"source_lengths", length - at::arange(samples, at::kLong) % 5},
                           {"target_input", at::randint(3, 90, {samples, length}, at::kLong)},

@@ -2,8 +2,9 @@
 
 #include <cmath>
 
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "model/kernels/softmax_loops.hpp"
 
@@ -15,10 +16,10 @@ struct Case {
 };
 
 Case random_case(std::int64_t rows, std::int64_t classes, at::ScalarType type) {
-    torch::manual_seed(rows * 1000 + classes);
-    return {torch::randn({rows, 24}).to(type).requires_grad_(),
-            torch::randn({classes, 24}).to(type).requires_grad_(),
-            torch::randint(classes, {rows})};
+    at::manual_seed(rows * 1000 + classes);
+    return {at::randn({rows, 24}).to(type).requires_grad_(),
+            at::randn({classes, 24}).to(type).requires_grad_(),
+            at::randint(classes, {rows})};
 }
 
 // By LibTorch's own operators.

@@ -1,6 +1,7 @@
 #include "hetseq/optim/averaged_optimizer.hpp"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/optim/flat_parameters.hpp"

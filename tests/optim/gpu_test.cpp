@@ -34,7 +34,7 @@ at::Tensor parameters_after_five_steps(Make make, at::Device device) {
     if (!device.is_cpu())
         optimizer->use_gate(gate.closed());
     for (int step = 0; step < 5; ++step) {
-        torch::manual_seed(static_cast<std::uint64_t>(step));
+        at::manual_seed(static_cast<std::uint64_t>(step));
         const at::Tensor x = at::randn({4, 5}, at::kDouble).to(device);
         flat.zero_gradients();
         module.loss(x, step % 2 == 0).backward();

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 namespace hetseq {
 namespace {

@@ -4,9 +4,13 @@
 #include <cmath>
 #include <fstream>
 
+#include <ATen/Parallel.h>
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <gtest/gtest.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
@@ -27,7 +31,7 @@ using Make = std::unique_ptr<Optimizer> (*)(FlatParameters&, const OptimizerOpti
 constexpr Make all_optimizers[] = {make_adam, make_adamw, make_sgd, make_adadelta, make_lamb};
 
 at::Tensor input(int step) {
-    torch::manual_seed(static_cast<std::uint64_t>(step));
+    at::manual_seed(static_cast<std::uint64_t>(step));
     return at::randn({4, 5}, at::kDouble);
 }
 

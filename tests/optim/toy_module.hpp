@@ -1,6 +1,6 @@
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "hetseq/model/tensor_registry.hpp"
 
@@ -10,7 +10,7 @@ namespace hetseq::test {
 struct ToyModule : TensorRegistry {
     explicit ToyModule(at::ScalarType type = at::kDouble) {
         const auto options = at::TensorOptions().dtype(type);
-        torch::manual_seed(3);
+        at::manual_seed(3);
         first = register_parameter("first", at::randn({5, 7}, options));
         bias = register_parameter("bias", at::randn({7}, options));
         second = register_parameter("second", at::randn({7, 3}, options));
@@ -26,7 +26,7 @@ struct ToyModule : TensorRegistry {
     }
 
     at::Tensor loss(const at::Tensor& x, bool use_conditional) const {
-        at::Tensor y = torch::tanh(x.mm(first) + bias).mm(second);
+        at::Tensor y = at::tanh(x.mm(first) + bias).mm(second);
         if (use_conditional)
             y = y + conditional.sum(0);
         return y.pow(2).sum() + first.pow(2).sum();

@@ -5,7 +5,6 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "hetseq/util/files/checksum.hpp"
 #include "hetseq/data/files/fixed_shard_writer.hpp"
@@ -248,7 +247,7 @@ TEST(PretrainingBatchingTest, TargetsMayBeMissingAndPredictionsNeedNone) {
     PartOptions options;
     options.model_config = "tiny";
     const auto model = parts.models.get("bert")(options);
-    torch::manual_seed(1);
+    at::manual_seed(1);
     for (at::Tensor& parameter : model->parameters())
         parameter.detach().normal_(0, 0.1);
 

@@ -4,13 +4,15 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "hetseq/data/loading/collator.hpp"
 #include "hetseq/data/loading/padded_rows.hpp"
 #include "hetseq/data/schema.hpp"
 #include "hetseq/model/dropout.hpp"
 #include "hetseq/model/model.hpp"
+
+#include "model/linear_layer.hpp"
 
 /// A small model of pairs of sentences of unequal length.
 namespace hetseq::test {
@@ -23,10 +25,10 @@ constexpr std::int64_t words = 200;  // of the vocabulary; 0 stands for what is 
 class PairModel final : public Model {
 public:
     PairModel(std::int64_t width, double dropout) : dropout_{dropout} {
-        embedding_ = register_parameter("embedding", torch::empty({words, width}));
-        query_ = register_module("query", torch::nn::Linear(width, width));
-        hidden_ = register_module("hidden", torch::nn::Linear(width, 4 * width));
-        out_ = register_module("out", torch::nn::Linear(4 * width, words));
+        embedding_ = register_parameter("embedding", at::empty({words, width}));
+        query_ = register_module("query", std::make_shared<LinearLayer>(width, width));
+        hidden_ = register_module("hidden", std::make_shared<LinearLayer>(width, 4 * width));
+        out_ = register_module("out", std::make_shared<LinearLayer>(4 * width, words));
     }
 
     std::vector<std::string> loss_terms() const override { return {"nll"}; }
@@ -72,7 +74,7 @@ private:
 
     double dropout_;
     at::Tensor embedding_;
-    torch::nn::Linear query_{nullptr}, hidden_{nullptr}, out_{nullptr};
+    std::shared_ptr<LinearLayer> query_, hidden_, out_;
 };
 
 class PairCollator final : public Collator {

@@ -7,13 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "hetseq/data/loading/collator.hpp"
 #include "hetseq/data/schema.hpp"
 #include "hetseq/model/dropout.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/model/recomputed.hpp"
+
+#include "model/linear_layer.hpp"
 
 namespace hetseq::test {
 
@@ -35,11 +37,11 @@ public:
     /// `stretch`: the embedding has as many times the rows, of which tokens use every `stretch`th.
     explicit ToyModel(double dropout, std::int64_t stretch = 1)
         : dropout_{dropout}, stretch_{stretch} {
-        embedding_ = register_parameter("embedding", torch::empty({stretch * vocabulary, width}));
-        hidden_ = register_module("hidden", torch::nn::Linear(width, width));
-        rare_ = register_module("rare", torch::nn::Linear(width, width));
-        unused_ = register_parameter("unused", torch::empty({3}));
-        classifier_ = register_module("classifier", torch::nn::Linear(width, classes));
+        embedding_ = register_parameter("embedding", at::empty({stretch * vocabulary, width}));
+        hidden_ = register_module("hidden", std::make_shared<LinearLayer>(width, width));
+        rare_ = register_module("rare", std::make_shared<LinearLayer>(width, width));
+        unused_ = register_parameter("unused", at::empty({3}));
+        classifier_ = register_module("classifier", std::make_shared<LinearLayer>(width, classes));
     }
 
     std::vector<std::string> loss_terms() const override { return {"token", "label"}; }
@@ -62,7 +64,7 @@ public:
     void set_spoil(Spoil spoil) { spoil_ = std::move(spoil); }
     /// From now on training adds up the ids of samples beside gradients; `take` gets each sum.
     void sum_ids(std::function<void(double)> take) {
-        sums_ = torch::zeros({1}, torch::kDouble);
+        sums_ = at::zeros({1}, at::kDouble);
         take_ = std::move(take);
     }
     at::Tensor update_sums() const override { return sums_; }
@@ -75,7 +77,7 @@ public:
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override {
         ++forwards_;
         if (sums_.defined() && context.mode == Mode::train)
-            sums_ += batch.sample_ids.sum().to(torch::kDouble);
+            sums_ += batch.sample_ids.sum().to(at::kDouble);
         const at::Tensor tokens = batch.tensors.at("tokens") * stretch_;
         const at::Tensor labels = batch.tensors.at("labels");
         const at::Tensor state = hidden_state(tokens, batch.sample_ids, context);
@@ -125,7 +127,7 @@ private:
     at::Tensor sums_;  // (1); undefined: nothing is summed beside gradients
     std::function<void(double)> take_;
     at::Tensor embedding_, unused_;
-    torch::nn::Linear hidden_{nullptr}, rare_{nullptr}, classifier_{nullptr};
+    std::shared_ptr<LinearLayer> hidden_, rare_, classifier_;
 };
 
 /// Rows of "tokens" and "labels" as they are; the terms' weights are the tokens that are no

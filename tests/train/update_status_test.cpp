@@ -2,9 +2,8 @@
 
 #include <limits>
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/nn/modules/linear.h>
-#include <torch/torch.h>
 
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
@@ -31,17 +30,16 @@ protected:
     HostComm world_ = test::world();
     std::unique_ptr<Communicator> communicator_ =
         make_communicator(world_, test::environment(), at::kCPU);
-    torch::nn::Linear module_{torch::nn::LinearOptions(40, 30)};
-    TensorRegistry tensors_ = in_bf16(module_);
+    TensorRegistry tensors_ = in_bf16();
     FlatParameters parameters_{tensors_, [](const std::string&) { return true; }};
     GradientReducer reducer_{parameters_, *communicator_, 1};
     UpdateStatus status_{2, at::kCPU};
 
 private:
-    static TensorRegistry in_bf16(torch::nn::Linear module) {
-        module->to(at::kBFloat16);
+    static TensorRegistry in_bf16() {
         TensorRegistry tensors;
-        tensors.register_module("linear", module);
+        tensors.register_parameter("weight", at::ones({30, 40}, at::kBFloat16));
+        tensors.register_parameter("bias", at::ones({30}, at::kBFloat16));
         return tensors;
     }
 };

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/communicator.hpp"

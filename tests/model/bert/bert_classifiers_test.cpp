@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <fstream>
 
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/model/init.hpp"

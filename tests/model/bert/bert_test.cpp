@@ -4,8 +4,9 @@
 #include <cmath>
 #include <fstream>
 
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/data/loading/padded_rows.hpp"

@@ -2,8 +2,8 @@
 
 #include <fstream>
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/safetensors.hpp"

@@ -2,8 +2,9 @@
 
 #include <fstream>
 
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "hetseq/util/error.hpp"
 
@@ -22,7 +23,7 @@ const json& reference() {
     return root;
 }
 
-std::vector<Pair> pairs() {
+std::vector<Pair> reference_pairs() {
     return reference()["pairs"].get<std::vector<Pair>>();
 }
 
@@ -85,11 +86,11 @@ MicroBatch batch_of(const std::vector<Pair>& all,
     }
     MicroBatch batch;
     batch.tensors = {{"source", padded(sources, longest_source)},
-                     {"source_lengths", torch::tensor(lengths, at::kLong)},
+                     {"source_lengths", at::tensor(lengths, at::kLong)},
                      {"target_input", padded(inputs, longest)},
-                     {"labels", torch::tensor(labels, at::kLong)},
-                     {"positions", torch::tensor(positions, at::kLong)}};
-    batch.sample_ids = torch::tensor(ids, at::kLong);
+                     {"labels", at::tensor(labels, at::kLong)},
+                     {"positions", at::tensor(positions, at::kLong)}};
+    batch.sample_ids = at::tensor(ids, at::kLong);
     return batch;
 }
 
@@ -126,7 +127,7 @@ void expect_reference(const json& expected, at::ScalarType type, double toleranc
     double loss = 0;
     for (const auto& [begin, end] : {std::pair{0, 2}, {2, 5}}) {
         const ForwardResult result =
-            model->forward(batch_of(pairs(), static_cast<std::size_t>(begin), end), {});
+            model->forward(batch_of(reference_pairs(), static_cast<std::size_t>(begin), end), {});
         loss += result.losses.at(0).item<double>();
         result.losses.at(0).backward();
     }
@@ -158,7 +159,7 @@ TEST(TransformerTest, MetricsAreThoseOfAnIndependentImplementation) {
         const auto model = formula_model(config_of(expected["config"]), at::kDouble, 0.1);
         const at::NoGradGuard no_grad;
         const ForwardResult result =
-            model->forward(batch_of(pairs(), 0, 5), {Mode::evaluate, 1, 0});
+            model->forward(batch_of(reference_pairs(), 0, 5), {Mode::evaluate, 1, 0});
         EXPECT_NEAR(result.losses.at(0).item<double>(), expected["loss"].get<double>(), 1e-9);
         EXPECT_NEAR(result.metrics.at(0).item<double>(), expected["nll"].get<double>(), 1e-9);
         EXPECT_EQ(result.metrics.at(1).item<double>(), expected["correct"].get<double>());
@@ -178,7 +179,7 @@ Gradients gradients_of(Transformer& model,
         parameter.mutable_grad() = at::zeros_like(parameter);
     for (const auto& [begin, end] : cuts) {
         const ForwardResult forward =
-            model.forward(batch_of(pairs(), begin, end, more), {Mode::train, 7, 3});
+            model.forward(batch_of(reference_pairs(), begin, end, more), {Mode::train, 7, 3});
         result.loss += forward.losses.at(0).item<double>();
         forward.losses.at(0).backward();
     }

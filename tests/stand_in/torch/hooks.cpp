@@ -30,7 +30,7 @@ public:
     explicit CUDAHooks(at::CUDAHooksArgs) {}
 
     void init() const override { c10::cuda::CUDACachingAllocator::init(c10::cuda::device_count()); }
-    // For torch::manual_seed; hetseq draws nothing on devices.
+    // For at::manual_seed; hetseq draws nothing on devices.
     const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
         static const at::Generator generator = at::make_generator<at::CPUGeneratorImpl>();
         return generator;

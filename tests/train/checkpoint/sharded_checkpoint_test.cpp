@@ -11,8 +11,8 @@
 
 #include <sys/resource.h>
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "hetseq/util/process/fault_point.hpp"
 #include "hetseq/comm/agree.hpp"
@@ -57,10 +57,10 @@ constexpr std::int64_t most_in_block = FlatParameters::most_in_block;
 class WideModel : public Model {
 public:
     WideModel() {
-        register_parameter("wide", torch::ones({4, most_in_block + 5}));
-        register_parameter("bias", torch::ones({7}));
-        register_parameter("square", torch::ones({130, 130}));
-        register_parameter("last", torch::ones({3}));
+        register_parameter("wide", at::ones({4, most_in_block + 5}));
+        register_parameter("bias", at::ones({7}));
+        register_parameter("square", at::ones({130, 130}));
+        register_parameter("last", at::ones({3}));
         register_buffer("mask", at::arange(6, at::kLong).eq(2));
     }
     std::vector<std::string> loss_terms() const override { return {"loss"}; }

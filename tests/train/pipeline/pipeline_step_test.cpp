@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/agree.hpp"
