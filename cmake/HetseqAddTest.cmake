@@ -34,10 +34,6 @@ function(hetseq_waits_mostly)
   set_tests_properties(${ARGN} PROPERTIES PROCESSORS 1 COST 150)
 endfunction()
 
-# Tests are compiled nearly twice as fast so, and spend their time in the layers.
-add_library(hetseq_test_flags INTERFACE)
-target_compile_options(hetseq_test_flags INTERFACE $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-Og>)
-
 # Threads of OpenMP that have nothing to do would look for work for a while, on cores that other tests need: a tenth of all
 # the time.
 set(hetseq_test_environment OMP_WAIT_POLICY=passive)
@@ -77,7 +73,7 @@ function(hetseq_add_test name)
   endif()
   foreach(part IN LISTS compiled)
     target_include_directories(${part} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${arg_INCLUDES})
-    target_link_libraries(${part} PRIVATE hetseq_flags hetseq_test_flags GTest::gmock ${arg_LIBRARIES})
+    target_link_libraries(${part} PRIVATE hetseq_flags hetseq_quick_flags GTest::gmock ${arg_LIBRARIES})
     set_target_properties(${part} PROPERTIES HETSEQ_UNITY_MOST 8)  # tests are longer, and their names less unlike
     # Designated initialisers leave the rest at its defaults.
     target_compile_options(${part} PRIVATE -Wno-missing-field-initializers)
