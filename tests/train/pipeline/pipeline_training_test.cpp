@@ -64,7 +64,7 @@ protected:
         return world->broadcast(saved.string(), 0);
     }
     static void expect_bytes_of_one_rank(const StagedRun& alone, const StagedRun& staged) {
-        const StagedResult expected = train_staged(alone, HostComm::serial());
+        const StagedResult expected = train_on_first_rank(alone, *world);
         const StagedResult result = train_staged(staged, *world);
 
         EXPECT_EQ(result.report.updates, 20);
@@ -105,7 +105,7 @@ TEST_F(PipelineTrainingTest, TiedParametersStayTheSameOnAllTheirStages) {
         alone.optimizer = staged.optimizer = optimizer;
         alone.staged.precision = staged.staged.precision = Precision::fp64;
 
-        const StagedResult expected = train_staged(alone, HostComm::serial());
+        const StagedResult expected = train_on_first_rank(alone, *world);
         const StagedResult result = train_staged(staged, *world);
 
         for (const auto& [parameter, values] : result.values)

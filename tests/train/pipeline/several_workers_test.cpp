@@ -70,7 +70,7 @@ protected:
         }
     }
     static void expect_near_one_rank(const StagedRun& run, double tolerance) {
-        const StagedResult expected = train_staged(alone(run), HostComm::serial());
+        const StagedResult expected = train_on_first_rank(alone(run), *world);
         const StagedResult result = train_staged(run, *world);
 
         EXPECT_LE(furthest(result, expected), tolerance);
@@ -146,7 +146,7 @@ TEST_F(SeveralWorkersTest, ABatchMayBeSmallerThanTheWorkersAreMany) {
     run.batch = 1;
     run.updates = 4;
 
-    const StagedResult expected = train_staged(alone(run), HostComm::serial());
+    const StagedResult expected = train_on_first_rank(alone(run), *world);
 
     EXPECT_LE(furthest(train_staged(run, *world), expected), 1e-12);
 }
@@ -170,7 +170,7 @@ TEST_F(SeveralWorkersTest, GoOnFromEachOthersCheckpoints) {
     third.from = trained(second, "second");
     const StagedResult result = train_staged(third, *world);
 
-    EXPECT_LE(furthest(result, train_staged(alone(whole), HostComm::serial())), 1e-12);
+    EXPECT_LE(furthest(result, train_on_first_rank(alone(whole), *world)), 1e-12);
     EXPECT_EQ(result.report.updates, 9);
 }
 

@@ -1,6 +1,10 @@
 #include "train/pipeline/staged_run.hpp"
 
 #include <memory>
+#include <span>
+#include <sstream>
+
+#include <ATen/ATen.h>
 
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/data/loading/loader.hpp"
@@ -179,6 +183,33 @@ StagedResult train_staged(const StagedRun& run, const HostComm& world) {
     StagedResult result{.report = trainer.run()};
     result.values = replica.values();
     result.losses = trainer.losses();
+    return result;
+}
+
+StagedResult train_on_first_rank(const StagedRun& run, const HostComm& world) {
+    StagedResult result;
+    if (world.rank() == 0)
+        result = train_staged(run, HostComm::serial());
+
+    std::string names;
+    for (const auto& [name, values] : result.values)
+        names += name + "\n";
+    result.losses.resize(static_cast<std::size_t>(
+        world.broadcast(static_cast<std::int64_t>(result.losses.size()), 0)));
+    world.broadcast(std::as_writable_bytes(std::span(result.losses)), 0);
+    const std::shared_ptr<Model> model = run.staged.model.make();
+    std::istringstream lines(world.broadcast(names, 0));
+    for (std::string name; std::getline(lines, name);) {
+        at::Tensor& values = result.values[name];
+        values =
+            world.rank() == 0
+                ? values.contiguous()
+                : at::empty({model->find_parameter(name).numel()},
+                            run.staged.precision == Precision::fp64 ? at::kDouble : at::kFloat);
+        world.broadcast(std::as_writable_bytes(
+                            std::span(static_cast<char*>(values.data_ptr()), values.nbytes())),
+                        0);
+    }
     return result;
 }
 

@@ -38,7 +38,7 @@ struct StagedRun {
 
 struct StagedResult {
     TrainerReport report;
-    std::map<std::string, at::Tensor> values;  // of what this rank holds
+    std::map<std::string, at::Tensor> values;  // (n), of what this rank holds
     std::vector<double> losses;                // of the last update
 };
 
@@ -48,6 +48,10 @@ std::int64_t bits_of(const at::Tensor& values);
 
 /// Collective over `world`: one rank, or those of the stages.
 StagedResult train_staged(const StagedRun& run, const HostComm& world);
+
+/// Collective. The parameters and losses of `run` on the first rank alone, while the others wait:
+/// if all of them computed it, they would need the cores of one another.
+StagedResult train_on_first_rank(const StagedRun& run, const HostComm& world);
 
 /// Collective. The numbers of one validation of what `run` begins with.
 Evaluation evaluate_staged(const StagedRun& run, const HostComm& world);
