@@ -12,9 +12,8 @@ target_include_directories(hetseq_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)  # private headers, by their path from there
 
 # Tensors and their operators cost 19 s of compiling a unit without a precompiled header. Even an empty unit takes 1.3 s
-# with this one. <torch/nn/module.h> would make it 3 s, and <torch/torch.h> takes twenty times as long, because LibTorch's
-# templates are instantiated in each unit. So what few sources include of torch is in none, and a layer's sources with
-# torch's are compiled apart. Units still include what they use.
+# with this one, because LibTorch's templates are instantiated in each. <torch/nn/module.h> would make it 3 s. So a layer's
+# sources that include others of torch's headers are compiled apart. Units still include what they use.
 add_library(hetseq_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
 target_link_libraries(hetseq_torch_pch PRIVATE hetseq_flags hetseq::torch Threads::Threads)
 target_precompile_headers(hetseq_torch_pch PRIVATE <ATen/ATen.h> <map> <memory> <string> <vector>)

@@ -6,10 +6,15 @@
 #   the folders that it lies in, and those that lie in it;
 # - a private header (one in src) of another layer, or one named by less than its path from src where it is in another
 #   folder;
-# - a source that does not include its own header first.
+# - a source that does not include its own header first;
+# And <torch/torch.h> anywhere in ROOT but in build.
 set -euo pipefail
 cd "${1:?usage: check_includes.sh ROOT}"
 
+if grep -rnF --exclude-dir=build '#include <torch/torch.h>' --include='*.[ch]pp' .; then
+  echo 'It holds all of torch, which takes each unit ten times as long to compile: include the headers of what is used.'
+  exit 1
+fi
 sources=$(find src include -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' | sort)
 # shellcheck disable=SC2086
 grep -nHE '^ *# *include' $sources | awk -v sources="$sources" '

@@ -10,7 +10,7 @@ trap 'rm -rf "$tree"' EXIT
 # refuses FILE INCLUDE TEXT: a tree whose FILE includes so is refused with TEXT.
 refuses() {
   rm -rf "${tree:?}"/*
-  mkdir -p "$tree"/src/{util,comm,train} "$tree"/include/hetseq/{util,comm,train} "$tree"/src/train/{record,watch,shares}
+  mkdir -p "$tree"/src/{util,comm,train} "$tree"/include/hetseq/{util,comm,train} "$tree"/src/train/{record,watch,shares} "$tree"/tests/train
   touch "$tree"/src/comm/private.hpp "$tree"/include/hetseq/{util/error,comm/agree,train/trainer}.hpp
   touch "$tree"/src/train/{loop,record/table,watch/clock,shares/plan}.hpp
   echo "#include $2" >"$tree/$1"
@@ -26,6 +26,7 @@ refuses include/hetseq/comm/agree.hpp '"private.hpp"' 'a public header includes 
 refuses src/train/other.cpp '"hetseq/misc/things.hpp"' 'of no known layer'
 refuses src/train/other.cpp '"comm/private.hpp"' 'not a private header of its own folder or layer'
 refuses src/train/watch/other.cpp '"train/record/table.hpp"' 'the folder train/watch includes "train/record/table.hpp" of the folder train/record'
+refuses tests/train/other_test.cpp '<torch/torch.h>' 'include the headers of what is used'
 
 # Folders may include their layer's own headers, those that the check lists, and are open to the layer's own files.
 rm -rf "${tree:?}"/*
