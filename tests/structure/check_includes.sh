@@ -6,7 +6,7 @@
 #   the folders that it lies in, and those that lie in it;
 # - a private header (one in src) of another layer, or one named by less than its path from src where it is in another
 #   folder;
-# - a source that does not include its own header first;
+# - a source that does not include its own header first.
 # And <torch/torch.h> anywhere in ROOT but in build.
 set -euo pipefail
 cd "${1:?usage: check_includes.sh ROOT}"
