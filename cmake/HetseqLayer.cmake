@@ -13,7 +13,8 @@ target_include_directories(hetseq_flags INTERFACE
 
 # Tensors and their operators cost 19 s of compiling a unit without a precompiled header. Even an empty unit takes 1.3 s
 # with this one, because LibTorch's templates are instantiated in each. <torch/nn/module.h> would make it 3 s. So a layer's
-# sources that include others of torch's headers are compiled apart. Units still include what they use.
+# sources that include others of torch's headers are compiled apart. Units still include what they use. The compiler takes
+# it with -Og too.
 add_library(hetseq_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
 target_link_libraries(hetseq_torch_pch PRIVATE hetseq_flags hetseq::torch Threads::Threads)
 target_precompile_headers(hetseq_torch_pch PRIVATE <ATen/ATen.h> <map> <memory> <string> <vector>)
@@ -34,9 +35,9 @@ target_compile_options(hetseq_quick_flags INTERFACE $<$<AND:$<CONFIG:RelWithDebI
 # hetseq_add_layer(<name> [TORCH] [QUICK] [SOURCES f...] [WITHOUT f...] [CUDA f... NO_CUDA f...] [LIBRARIES t...] [PRIVATE_LIBRARIES t...])
 #
 # Defines the static library hetseq_<name> from src/<name>: of SOURCES where they are given, else of all sources there and
-# in folders below, WITHOUT some. TORCH: it has units that use tensors. QUICK: it holds no loop that counts, and is compiled with
-# hetseq_quick_flags. CUDA: sources for devices, taken with
-# HETSEQ_USE_CUDA; NO_CUDA: their stand-ins otherwise.
+# in folders below, WITHOUT some. TORCH: it has units that use tensors. QUICK: it holds no loop that counts, and is
+# compiled with hetseq_quick_flags. CUDA: sources for devices, taken with HETSEQ_USE_CUDA; NO_CUDA: their stand-ins
+# otherwise.
 function(hetseq_add_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;QUICK" "" "SOURCES;WITHOUT;CUDA;NO_CUDA;LIBRARIES;PRIVATE_LIBRARIES")
   if(arg_UNPARSED_ARGUMENTS)
