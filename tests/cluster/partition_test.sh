@@ -5,8 +5,9 @@ source "$(dirname "$0")/common.sh"
 make_images
 cluster_up h1:slots=2 h2:slots=1
 timeout_s=5
+of_this_job="^$bin/hetseq train .*--save-dir $work/run\$"  # others run beside
 
-ranks_left() { pgrep -fc "^$bin/hetseq train" || true; }
+ranks_left() { pgrep -fc "$of_this_job" || true; }
 
 "$vcluster" run -np 3 -x OMP_NUM_THREADS=1 --mca mpi_yield_when_idle 1 "$bin/hetseq" train --task mnist \
   --data "$work/data/train*.h5" --max-sentences 8 --max-update 1000000 --log-interval 10 --threads 1 --cache-dir none \
@@ -17,6 +18,7 @@ for _ in {1..600}; do
   sleep 0.1
 done
 grep -q 'update 50/' "$work/log" || { cat "$work/log"; fail 'training did not begin'; }
+(($(ranks_left) == 3)) || { pgrep -fa "hetseq train"; fail 'three ranks were to be found'; }
 
 "$vcluster" partition h2
 begin=$(date +%s.%N)
@@ -37,4 +39,4 @@ for _ in {1..150}; do
   (($(ranks_left) > 0)) || break
   sleep 0.1
 done
-(($(ranks_left) == 0)) || { pgrep -fa "^$bin/hetseq train"; fail 'ranks go on'; }
+(($(ranks_left) == 0)) || { pgrep -fa "$of_this_job"; fail 'ranks go on'; }
