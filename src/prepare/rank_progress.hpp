@@ -19,7 +19,7 @@ public:
 
     /// Something is complete, and counts from now on.
     void add(double work) { done_ += work; }
-    /// `work` more is done for now.
+    /// Shows `work` more than what is complete.
     void show(double work) const {
         if (progress_ && work_ > 0)
             progress_(

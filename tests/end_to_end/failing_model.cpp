@@ -4,6 +4,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <string>
 

@@ -164,7 +164,7 @@ TEST_F(ModelOnGpuTest, BertTinyGivesWhatItGivesOnTheCpu) {
     expect_same_on_both(*make_bert(config), text_batch(5, 24, config.vocab_size));
 }
 
-// Where a kernel gives several gradients, not all of them are asked for.
+// A kernel that gives several gradients is asked for some of them.
 TEST_F(ModelOnGpuTest, BertWithFrozenBiasesOrWeightsGivesWhatItGivesOnTheCpu) {
     const BertConfig config = bert_config("tiny");
     for (const char* const frozen : {"bias", "weight"}) {

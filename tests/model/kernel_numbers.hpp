@@ -6,7 +6,7 @@
 
 namespace hetseq::test {
 
-/// What tests of kernels drop by.
+/// The key of dropout in tests of kernels.
 inline const DropoutKey key{.seed = 5, .update = 7, .layer = 3};
 
 /// Normally distributed, fp64.

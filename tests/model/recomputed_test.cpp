@@ -50,7 +50,7 @@ class RecomputedTest : public testing::TestWithParam<ModelCase> {
 protected:
     RecomputedTest() : model_{GetParam().make()} { initialise_parameters(*model_, 3); }
 
-    // Of two micro-batches, with the first `layers` layers recomputed.
+    // The gradients of two micro-batches, with the first `layers` layers recomputed.
     std::map<std::string, at::Tensor> gradients(std::int64_t layers, at::Device device) {
         model_->recompute(layers);
         for (at::Tensor parameter : model_->parameters())
@@ -127,7 +127,7 @@ TEST_P(RecomputedTest, EvaluationComputesNothingAgain) {
     EXPECT_TRUE(evaluate(0).equal(evaluate(model_->recomputable_layers())));
 }
 
-// What LibTorch's allocator on the CPU has given out since.
+// The bytes that LibTorch's allocator on the CPU gave out since this was made, less what came back.
 class LiveBytes final : public c10::MemoryReportingInfoBase {
 public:
     void reportMemoryUsage(

@@ -45,7 +45,7 @@ protected:
         x_bias = numbers({c.columns}, 9);
     }
 
-    // Of x, residual, weight, bias and x's bias.
+    // `leaves` are x, residual, weight, bias and x's bias.
     at::Tensor reference(const std::vector<at::Tensor>& leaves) const {
         const NormCase c = GetParam();
         const at::Tensor biased = leaves[0] + leaves[4];

@@ -79,7 +79,7 @@ TEST(SequenceAttentionTest, EachSequenceAttendsToItself) {
         }
 }
 
-// Of the second sequence none, of the third one twice and in no order.
+// The second sequence has no query, the third has one twice, and they are in no order.
 TEST(SequenceAttentionTest, SomeQueriesGiveTheirRowsAlone) {
     const at::Tensor positions = at::tensor({0, 6, 149, 3, 149, 11}, at::kLong);
     const at::Tensor rows = at::tensor({0, 6, 157, 11, 157, 169}, at::kLong);

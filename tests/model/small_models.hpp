@@ -19,7 +19,7 @@ namespace hetseq::test {
 
 constexpr std::int64_t samples = 24;  // that there are of each kind
 
-/// Of the samples [begin, begin + count).
+/// The rows of the samples [begin, begin + count).
 inline MicroBatch rows_of(TensorDict rows, std::int64_t begin, std::int64_t count) {
     MicroBatch batch;
     for (auto& [name, tensor] : rows)

@@ -84,7 +84,7 @@ TEST(SmoothedCrossEntropyTest, WithoutAGradientTheSumsAreTheSame) {
     EXPECT_EQ(with.correct.item<double>(), without.correct.item<double>());
 }
 
-// What other devices and types take.
+// Other devices and types take these operators.
 TEST(SmoothedCrossEntropyTest, OperatorsOfLibTorchGiveTheSame) {
     const Case of = random_case(50, 211, at::kFloat);
     const Case half{of.x.detach().to(at::kBFloat16).requires_grad_(),

@@ -14,7 +14,7 @@ FlatParameters flat_like(const at::Tensor& x) {
     return {model, [](const std::string&) { return true; }};
 }
 
-// Of one parameter, which is padded with zeros.
+// The norm of one parameter, which is padded with zeros.
 at::Tensor gradient_norm(const at::Tensor& x) {
     const FlatParameters flat = flat_like(x);
     return GradientNorm{flat}.of(flat.values());

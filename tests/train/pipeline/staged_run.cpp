@@ -6,9 +6,11 @@
 
 #include <ATen/ATen.h>
 
+#include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/data/loading/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
+#include "hetseq/model/arithmetic.hpp"
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/optim/schedule.hpp"
 #include "hetseq/train/checkpoint/checkpoint_files.hpp"
@@ -198,17 +200,14 @@ StagedResult train_on_first_rank(const StagedRun& run, const HostComm& world) {
         world.broadcast(static_cast<std::int64_t>(result.losses.size()), 0)));
     world.broadcast(std::as_writable_bytes(std::span(result.losses)), 0);
     const std::shared_ptr<Model> model = run.staged.model.make();
+    const auto communicator = make_communicator(world, environment(), at::kCPU);
     std::istringstream lines(world.broadcast(names, 0));
     for (std::string name; std::getline(lines, name);) {
         at::Tensor& values = result.values[name];
-        values =
-            world.rank() == 0
-                ? values.contiguous()
-                : at::empty({model->find_parameter(name).numel()},
-                            run.staged.precision == Precision::fp64 ? at::kDouble : at::kFloat);
-        world.broadcast(std::as_writable_bytes(
-                            std::span(static_cast<char*>(values.data_ptr()), values.nbytes())),
-                        0);
+        if (world.rank() != 0)
+            values = at::empty({model->find_parameter(name).numel()},
+                               parameter_type(run.staged.precision));
+        communicator->broadcast(values, 0);
     }
     return result;
 }
