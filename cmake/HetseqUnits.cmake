@@ -54,9 +54,9 @@ function(hetseq_write_units target)
     list(APPEND units ${unit})
   endwhile()
   set_target_properties(${target} PROPERTIES SOURCES "${alone};${units}")
-  target_compile_options(${target} PRIVATE "SHELL:-iquote ${PROJECT_SOURCE_DIR}"
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-iquote ${PROJECT_SOURCE_DIR}>"
     # A class of one source may well have members of that source's own types.
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endfunction()
 
 # Sets `out` to what of LibTorch `file` includes, directly or through files of hetseq: 0: nothing, 1: tensors and their
