@@ -12,7 +12,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 import torch
 
 from .datasets import Source, cache_folder, is_stream, numbered_dataset
-from .keys import Key
+from .keys import Key, drawing_from
 from .padding import extents, padded_rows
 from .readers import default_count
 from .reading import reading_options, reads_dataset
@@ -111,7 +111,7 @@ class BatchMaker:
 
     def is_split(self, name: str) -> bool:
         """Whether data of this name are a dataset, and no files."""
-        return reads_dataset(self._task) and torch.ops.hetseq.names_no_file(name)
+        return name in self._task._given_data or reads_dataset(self._task) and torch.ops.hetseq.names_no_file(name)
 
     def kind(self, name: str) -> str:
         """How the trainer reads data of this name: "files"; "samples", by their numbers; "shards", that are written."""
@@ -140,11 +140,16 @@ class BatchMaker:
         if self._kind == "samples":
             folder.mkdir(parents=True, exist_ok=True)
             return json.dumps({"folder": str(folder), "samples": len(source), "source": source.number, "identity": told,
-                               "block_length": source.block_length()})
+                               "features": source.features(), "block_length": source.block_length()})
         folder = self._shards(source)
         folder.mkdir(parents=True, exist_ok=True)
         missing = [part for part in range(source.parts()) if not source.part_file(folder, part).exists()]
-        return json.dumps({"folder": str(folder), "missing": missing, "identity": told})
+        return json.dumps({"folder": str(folder), "missing": missing, "identity": told, "features": source.features()})
+
+    def check_alike(self, name: str, first: str) -> None:
+        """Raises TaskError where this rank's dataset is another than the first rank's, of which `locate` told."""
+        if features := json.loads(first):
+            self._source(name).check_alike(features)
 
     def _shards(self, source: Source) -> Any:
         return cache_folder(self._cache_dir) / f"{source.name}-{source.fingerprint}"
@@ -181,7 +186,8 @@ class BatchMaker:
         if not overrides(self._task, "dataset"):
             raise TaskError(f"'{name}' is no file, and the data came from a script, by hetseq.train: name files, or give the task "
                             "a method dataset")
-        return self._task.dataset(self._task.choices, name), name, f"{type(self._task).__name__}.dataset"
+        with drawing_from(self.seed):  # not by the split: parts of a `random_split` are those of one
+            return self._task.dataset(self._task.choices, name), name, f"{type(self._task).__name__}.dataset"
 
     def _buffer_of(self, dataset: Any) -> int:
         """Samples of a stream that are read for an epoch; 0: it is none, or is written as shards."""

@@ -19,6 +19,7 @@ from .double import generator_states
 from .draw_places import scope, without_shells
 from .findings import own_generators
 from .gathered import Kept, metric_values, require_targets
+from .keys import drawing_from
 from .optimizers import Adapter
 from .reading import describe_reading
 from .recomputation import Recomputation
@@ -95,6 +96,9 @@ class Binding:
     def locate(self, name: str) -> str:
         return self.batches.locate(name)
 
+    def check_alike(self, name: str, first: str) -> None:
+        self.batches.check_alike(name, first)
+
     def write_parts(self, name: str, parts: Sequence[int]) -> None:
         self.batches.write_parts(name, parts)
 
@@ -105,8 +109,8 @@ class Binding:
     def model(self, choices: str) -> tuple[str, list[torch.Tensor]]:
         settings = json.loads(choices)
         config = self.config = self.task.choices = Config(settings, self.task.options)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings["seed"] % 2**63)
+        self.batches.seed = settings["seed"]
+        with drawing_from(settings["seed"]):
             module = self.task.model(config)
         if not isinstance(module, torch.nn.Module):
             raise TaskError(f"{type(self.task).__name__}.model gave a {type(module).__name__}, not a torch.nn.Module")
@@ -501,7 +505,7 @@ def _implement(name: str, method: Callable[..., Any]) -> None:
     _operators.impl(name, call, "CompositeImplicitAutograd")
 
 
-for _name in ("describe", "source", "is_split", "locate", "write_parts", "first_batch", "announce", "model", "self_test", "forward", "predict", "collate", "weights", "optimizer", "optimizer_step",
+for _name in ("describe", "source", "is_split", "locate", "check_alike", "write_parts", "first_batch", "announce", "model", "self_test", "forward", "predict", "collate", "weights", "optimizer", "optimizer_step",
               "optimizer_rate", "optimizer_restored", "optimizer_end", "schedule", "take_sums", "recompute", "find_chain",
               "run_units", "begin_keeping", "keep", "kept", "metric", "begin_events", "end_events"):
     _implement("task_" + _name, getattr(Binding, _name))

@@ -7,12 +7,23 @@ import mmap
 import multiprocessing
 import pickle
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["DEPTH", "Channel", "make_pair"]
+__all__ = ["DEPTH", "Channel", "Message", "make_pair"]
 
 DEPTH = 2            # messages that one end may send before the other answers the first
 _SLOT = 32 << 20     # bytes of arrays of a message; pages that were never used take no memory
+_IN_PIPE = 32 << 10  # bytes that a pipe holds until they are read, on any system
+
+
+class Message(NamedTuple):
+    rest: bytes                # all but the arrays, or with them
+    arrays: list[memoryview]
+
+    @property
+    def waits(self) -> bool:
+        """Whether sending it may last until the other end receives it."""
+        return len(self.rest) > _IN_PIPE
 
 
 class Channel:
@@ -23,18 +34,21 @@ class Channel:
         self._connection, self._outgoing, self._incoming = connection, memoryview(outgoing), memoryview(incoming)
         self._sent, self._received = itertools.count(), itertools.count()
 
-    def send(self, value: Any) -> None:
-        """Raises OSError where the other end is gone, and what pickle raises for a value that cannot be sent."""
+    @staticmethod
+    def message(value: Any) -> Message:
+        """Raises what pickle raises for a value that cannot be sent."""
         arrays: list[pickle.PickleBuffer] = []
         rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
         views = [array.raw() for array in arrays]
+        return Message(rest, views) if sum(view.nbytes for view in views) <= _SLOT else Message(pickle.dumps(value, protocol=5), [])
+
+    def send(self, message: Message) -> None:
+        """One that `waits` is sent only to an end that sends nothing itself. Raises OSError where the other end is gone."""
         begin = next(self._sent) % DEPTH * _SLOT
-        if sum(view.nbytes for view in views) > _SLOT:
-            rest, views = pickle.dumps(value, protocol=5), []
-        for view in views:
+        for view in message.arrays:
             self._outgoing[begin:begin + view.nbytes] = view
             begin += view.nbytes
-        self._connection.send((rest, [view.nbytes for view in views]))
+        self._connection.send((message.rest, [view.nbytes for view in message.arrays]))
 
     def receive(self) -> Any:
         """Raises EOFError or OSError where the other end is gone."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -26,6 +27,7 @@ __all__ = ["Source", "cache_folder", "is_stream", "numbered_dataset"]
 
 _TELLING = 32                # samples that tell whether a dataset is another one
 _ALL_TELL = 64               # of so many all do
+_ROUNDING = 0.005            # of a sample's mean and deviation
 _IN_PIECE = 64               # samples that a process makes at a time for a shard
 _PARTS = 64                  # shards at most
 _LEAST_IN_PART = 1000        # samples of a shard
@@ -150,11 +152,33 @@ class Source:
     # What tells the data from others.
 
     @functools.cached_property
+    def _told_of(self) -> dict[int, tuple[str, dict[str, list[float]]]]:
+        """Of a few samples of a dataset that has numbers, the same ones each time: all their bits, and their features."""
+        rows = {sample: self.readers.submit([sample], None, None, True) for sample in _telling_samples(len(self))}
+        values = ((sample, self.readers.result(row).values) for sample, row in rows.items())
+        return {sample: (_digest(row), _features(row)) for sample, row in values}
+
+    @property
     def telling(self) -> list[str]:
-        """Of a few samples of a dataset that has numbers, the same ones each time."""
-        samples = _telling_samples(len(self))
-        rows = [self.readers.submit([sample], None, None, True) for sample in samples]
-        return [f"sample {sample} of '{self.name}' is {_digest(self.readers.result(row).values)}" for sample, row in zip(samples, rows)]
+        return [f"sample {sample} of '{self.name}' is {digest}" for sample, (digest, _) in self._told_of.items()]
+
+    def features(self) -> Optional[dict[str, Any]]:
+        """By which ranks see that they have the same samples; None: a stream that is written as shards."""
+        if self.is_written:
+            return None
+        return {"samples": len(self), "rows": {str(sample): features for sample, (_, features) in self._told_of.items()}}
+
+    def check_alike(self, first: Mapping[str, Any]) -> None:
+        """`first`: the first rank's `features`. Hosts may compute, or decode images, with other roundings."""
+        why = f"the first rank's {self.title} is another than this one's"
+        how = ("all ranks need the same samples in the same order: sort the names of files, and let nothing depend on the rank or the "
+               "time (random numbers that Task.dataset draws are the same everywhere)")
+        own = self.features()
+        if own["samples"] != first["samples"]:
+            raise TaskError(f"{why}: it has {first['samples']:,} samples, not {own['samples']:,}; {how}")
+        for sample, features in own["rows"].items():
+            if not _alike(features, first["rows"][sample]):
+                raise TaskError(f"{why}: sample {sample} differs; {how}")
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -188,14 +212,16 @@ class Source:
         if not parts:
             return
         self._check_room(folder)
-        fields = self.task.fields.items()
-        kept = {name: _numpy_name(field.dtype) for name, field in fields if not isinstance(field, Bytes)}
-        ragged = {name: (None,) if isinstance(field, Bytes) else field.shape for name, field in fields if not isinstance(field, Field)}
         for part in parts:
             scratch = folder / f"writing-{os.getpid()}-{part}"
+            samples = self._samples(part, parts, folder)
+            first = next(samples, {})
+            fields = [(name, field) for name, field in self.task.fields.items() if name in first]  # targets may be missing
+            kept = {name: _numpy_name(field.dtype) for name, field in fields if not isinstance(field, Bytes)}
+            ragged = {name: (None,) if isinstance(field, Bytes) else field.shape for name, field in fields if not isinstance(field, Field)}
             try:
-                paths = write_shards(self._samples(part, parts, folder), scratch, name=self.name, ragged=ragged, rows_per_shard=sys.maxsize,
-                                     dtypes=kept, compression=1)
+                paths = write_shards(itertools.chain([first] if first else [], samples), scratch, name=self.name, ragged=ragged,
+                                     rows_per_shard=sys.maxsize, dtypes=kept, compression=1)
                 os.replace(paths[0], self.part_file(folder, part))
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
@@ -295,6 +321,20 @@ def _digest(piece: Mapping[str, Any]) -> str:
         value = piece[name][0]
         digest.update(f"{name} {value.dtype} {value.shape}".encode() + value.tobytes())
     return digest.hexdigest()
+
+
+def _features(piece: Mapping[str, Any]) -> dict[str, list[float]]:
+    """By field: the shape, the mean and the standard deviation."""
+    values = {name: piece[name][0] for name in sorted(piece)}
+    return {name: [*value.shape, *((float(value.mean()), float(value.std())) if value.size > 0 else ())] for name, value in values.items()}
+
+
+def _alike(own: Mapping[str, Sequence[float]], other: Mapping[str, Sequence[float]]) -> bool:
+    def near(a: Sequence[float], b: Sequence[float]) -> bool:
+        scale = abs(a[-2]) + a[-1] if len(a) > 1 else 0
+        return len(a) == len(b) and a[:-2] == b[:-2] and all(abs(x - y) <= _ROUNDING * scale for x, y in zip(a[-2:], b[-2:]))
+
+    return own.keys() == other.keys() and all(near(own[name], other[name]) for name in own)
 
 
 def _numpy_name(dtype: torch.dtype) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import random
 import struct
 import sys
-from typing import Optional
+from typing import Iterator, Optional
 
 import torch
 
-__all__ = ["Key", "begin_generators"]
+__all__ = ["Key", "begin_generators", "drawing_from"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,3 +36,18 @@ def begin_generators(seed: int) -> None:
     random.seed(seed)
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(seed % 2**32)
+
+
+@contextlib.contextmanager
+def drawing_from(seed: int) -> Iterator[None]:
+    """What is drawn inside is the same on all ranks and in each run; these generators go on behind it as if nothing had been."""
+    numpy = sys.modules.get("numpy")
+    python, of_numpy = random.getstate(), numpy and numpy.random.get_state()
+    with torch.random.fork_rng(devices=[]):
+        begin_generators(seed % 2**63)
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            if numpy:
+                numpy.random.set_state(of_numpy)

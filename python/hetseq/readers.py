@@ -16,7 +16,7 @@ from typing import Any, Callable, Iterable, Iterator, Optional, Sequence
 
 import torch
 
-from .channels import DEPTH, Channel, make_pair
+from .channels import DEPTH, Channel, Message, make_pair
 from .processes import start_copy
 from .task import SampleError, TaskError
 
@@ -56,7 +56,7 @@ def _made(make: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, str]
 def _serve(make: Callable[..., Any], rank: Channel) -> None:
     try:
         while True:
-            rank.send(_made(make, rank.receive()))
+            rank.send(rank.message(_made(make, rank.receive())))
     except (EOFError, OSError):  # the rank is gone
         os._exit(0)
 
@@ -71,6 +71,7 @@ class _Process:
         there.close()  # the process alone holds that end: when it dies, this one sees its end
         self._work = work
         self._given: collections.deque[concurrent.futures.Future] = collections.deque()  # what it makes now, in order
+        self._next: Optional[tuple[Message, concurrent.futures.Future]] = None  # taken from the work, and not sent yet
         threading.Thread(target=self._give_work, daemon=True).start()
 
     def _give_work(self) -> None:
@@ -92,30 +93,38 @@ class _Process:
             self._given.popleft().set_result(result)
 
     def _give_ahead(self) -> bool:
-        """Waits for work where it has none. False at the end."""
+        """Waits for work where it has none. False at the end. A process that sends a large result does not receive."""
         while len(self._given) < DEPTH:
-            try:
-                item = self._work.get(block=not self._given)
-            except queue.Empty:
+            if self._next is None:
+                try:
+                    item = self._work.get(block=not self._given)
+                except queue.Empty:
+                    break
+                if item is None:
+                    return False
+                self._take(*item)
+            elif self._given and self._next[0].waits:
                 break
-            if item is None:
-                return False
-            self._give(*item)
+            else:
+                self._give()
         return True
 
-    def _give(self, arguments: Sequence[Any], future: concurrent.futures.Future) -> None:
-        self._given.append(future)
+    def _take(self, arguments: Sequence[Any], future: concurrent.futures.Future) -> None:
         try:
-            self._channel.send(arguments)
-        except OSError:
-            raise
+            self._next = self._channel.message(arguments), future
         except Exception as error:  # what cannot be sent
-            self._given.pop().set_exception(error)
+            future.set_exception(error)
+
+    def _give(self) -> None:
+        message, future = self._next
+        self._given.append(future)
+        self._next = None
+        self._channel.send(message)
 
     def _refuse_work(self) -> None:
         """The run ends with the first of these errors. Where no process is left, nobody else would answer."""
         death = _Died(self._process.exitcode)
-        for future in self._given:
+        for future in [*self._given, *(() if self._next is None else self._next[1:])]:
             future.set_exception(death)
         while (item := self._work.get()) is not None:
             item[1].set_exception(death)

@@ -14,6 +14,7 @@ __all__ = ["as_fields", "failed"]
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # which torch computes little with
 
 
 def as_fields(fields: Mapping[str, AnyField], sample: Any, place: str) -> dict[str, torch.Tensor]:
@@ -103,6 +104,11 @@ def _converted(dtype: torch.dtype, tensor: torch.Tensor, where: str) -> torch.Te
         return tensor
     if tensor.numel() == 0:
         return tensor.to(dtype)
+    if tensor.dtype in _UNSIGNED:
+        signed = tensor.to(torch.int64)
+        if tensor.dtype == torch.uint64 and bool((signed < 0).any()):
+            raise TaskError(f"{where}, has values above 2^63 - 1: give whole numbers of up to 63 bits")
+        return _converted(dtype, signed, where)
     is_whole = tensor.dtype in _WHOLE
     fits = (is_whole and (dtype in _WHOLE or dtype == torch.bool) or tensor.is_floating_point() and dtype.is_floating_point
             or tensor.dtype == torch.bool and dtype == torch.uint8)

@@ -112,6 +112,8 @@ TORCH_LIBRARY(hetseq, library) {
     library.def("task_source(str choices, str name) -> str");
     // What is needed to open them, as JSON.
     library.def("task_locate(str name) -> str");
+    // Fails where this rank's dataset is another than the first rank's, by its `features`.
+    library.def("task_check_alike(str name, str first) -> ()");
     library.def("task_is_split(str name) -> bool");
     library.def("task_write_parts(str name, int[] parts) -> ()");
     library.def("task_first_batch(str name, int count) -> (str[], Tensor[])");

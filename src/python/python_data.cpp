@@ -40,6 +40,12 @@ Json located(const std::string& name) {
     return Json::parse(call_python("hetseq::task_locate", {name}).at(0).toStringRef());
 }
 
+// Collective. Samples of which each rank has others would be taken twice, or never.
+void check_alike(const HostComm& world, const std::string& name, const Json& found) {
+    const std::string first = world.broadcast(found.at("features").dump(), 0);
+    agree_on(world, [&] { call_python("hetseq::task_check_alike", {name, first}); });
+}
+
 void write_numbers(const std::filesystem::path& path, std::int64_t samples, std::int32_t source) {
     FixedShardWriter writer(path, samples, {{.name = sample_field}, {.name = source_field}});
     for (std::int64_t sample = 0; sample < samples; ++sample) {
@@ -62,6 +68,7 @@ LocatedData locate_samples(const HostComm& world, const std::string& name) {
                             "write it as shards: --cache-data on");
         return json;
     });
+    check_alike(world, name, found);
     const auto samples = found.at("samples").get<std::int64_t>();
     const std::string file = "samples-" + name + "-" + std::to_string(samples) + ".h5";
     const std::filesystem::path path =
@@ -97,6 +104,7 @@ bool is_shared(const HostComm& world, const std::filesystem::path& folder) {
 // The ranks that see a folder write its shards together; those that are there are kept.
 LocatedData locate_shards(const HostComm& world, const std::string& name) {
     const Json found = agree_on(world, [&] { return located(name); });
+    check_alike(world, name, found);
     const auto folder = found.at("folder").get<std::string>();
     const HostComm writers = is_shared(world, folder) ? world.duplicate() : world.split_by_host();
     const Json missing = Json::parse(writers.broadcast(found.at("missing").dump(), 0));

@@ -1,10 +1,13 @@
 #include "python_parts.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/text.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
 
 #include "python_calls.hpp"
@@ -27,6 +30,20 @@ void check_option_names(const PythonTask& task, const Parts& parts) {
                 throw BadConfig("the task has an option named '" + own.name() + "'",
                                 "--" + own.name() + " is an option of hetseq",
                                 "give it another name");
+}
+
+void check_defaults(const PythonTask& task, const Parts& parts) {
+    std::vector<std::string> known;
+    for (const OptionSpec& option : option_table(parts))
+        known.push_back(option.name);
+    for (const auto& [name, value] : task.defaults)
+        if (std::find(known.begin(), known.end(), name) == known.end()) {
+            const std::string nearest = nearest_name(name, known);
+            throw BadConfig(
+                "the task's defaults name '" + name + "'",
+                "that is no option of hetseq or of the task",
+                nearest.empty() ? "see hetseq train --help" : "did you mean " + nearest + "?");
+        }
 }
 
 }  // namespace
@@ -60,6 +77,7 @@ Parts python_task_parts() {
                   .batching = "python",
                   .defaults = task.defaults};
     parts.tasks.add("python", std::move(part));
+    check_defaults(task, parts);
     parts.listener = make_python_listener(task);
     return parts;
 }

@@ -9,6 +9,7 @@ need("torch", "numpy", "h5py", "safetensors")
 import collections
 import itertools
 import pathlib
+import re
 import tempfile
 from unittest import mock
 
@@ -113,6 +114,35 @@ TASK = f"""
     class ReadTexts(Texts):
         def dataset(self, config, split):
             return [text.tolist() for text in TEXTS]
+
+    class Tagged(Texts):  # whose labels data for predictions lack
+        fields = {{"ids": hetseq.Ragged(torch.int32), "label": hetseq.Field(torch.int64, is_target=True)}}
+        weights, tokens = hetseq.samples, ""
+        def dataset(self, config, split):
+            label = {{}} if split == "unlabelled" else {{"label": 1}}
+            return [{{"ids": text.numpy().astype("uint16"), **label}} for text in TEXTS]
+        def forward(self, model, batch):
+            return F.cross_entropy(model(batch["ids"].long())[:, 0], batch["label"], reduction="sum")
+        def predict(self, model, batch):
+            return {{"class": model(batch["ids"].long())[:, 0].argmax(-1)}}
+
+    class Split(Read):  # what it draws is the same on all ranks, for both splits
+        def dataset(self, config, split):
+            numbers = list(range(SAMPLES))
+            random.shuffle(numbers)
+            train, valid = torch.utils.data.random_split(numbers, [0.8, 0.2])
+            own = sorted(train if split == "train" else valid)
+            print(f"{{split}} has {{own[:3]}} {{numpy.random.randint(10**6)}}")
+            return torch.utils.data.Subset(Tuples(), own)
+
+    class Unlike(Read):
+        def dataset(self, config, split):
+            return torch.utils.data.Subset(Tuples(), sorted(range(SAMPLES), key=lambda i: i * (-1) ** int(os.environ["OMPI_COMM_WORLD_RANK"])))
+
+    class Told(Images):  # by shards, and told what the first sample's generator begins with
+        def collate(self, batch):
+            print("begins with", [generator.initial_seed() for generator in hetseq.generators(batch)][0])
+            return batch
 
     class Other(Read):  # one sample of the training data is another
         def dataset(self, config, split):
@@ -276,6 +306,34 @@ class DatasetTest(Case):
         classes = {name: h5py.File(self.folder / f"{name}.h5")["class"][:].tolist() for name in ("valid", "unlabelled")}
         self.assertEqual(len(classes["valid"]), SAMPLES)
         self.assertEqual(classes["unlabelled"], classes["valid"][:50])
+
+    def test_predictions_of_rows_of_unequal_length_need_no_targets(self):
+        self.command("run", "Tagged", updates=2, ranks=2)
+        self.hetseq(1, "predict", "run", "--data", "unlabelled", "--cache-dir", "cache", "--output", "out.h5")
+        import h5py
+        self.assertEqual(len(h5py.File(self.folder / "out.h5")["class"]), SAMPLES)
+
+    def test_what_a_dataset_draws_is_the_same_on_all_ranks_and_in_both_splits(self):
+        text = self.command("drawn", "Split", "--valid-data", "valid", "--seed", "7", ranks=2)
+        told = {split: sorted(set(re.findall(f"{split} has (.*)", text))) for split in ("train", "valid")}
+        self.assertEqual([len(lines) for lines in told.values()], [1, 1], text)
+        self.assertNotEqual(told["train"], told["valid"])
+        self.assertEqual(told["train"][0].split()[-1], told["valid"][0].split()[-1])
+
+    def test_a_rank_with_other_samples_is_named(self):
+        for choice in ("off", "on"):
+            text = self.command("unlike", "Unlike", "--cache-data", choice, ranks=2, code=78)
+            self.assertIn("the first rank's 'train' is another than this one's: sample", text)
+            self.assertIn("[rank 1 on ", text)
+
+    def test_a_dataset_that_is_given_is_read_where_a_folder_has_its_split_s_name(self):
+        (self.folder / "train").mkdir()
+        self.script(1, 'train("given", task.Images, data=task.Tuples(), max_update=1)')
+
+    def test_what_collate_draws_of_shards_depends_on_the_seed(self):
+        self.script(1, 'hetseq.write_shards(task.rows(), "shards")')
+        texts = [self.command(f"told-{seed}", "Told", "--data", "shards/*.h5", "--seed", seed, updates=1) for seed in (1, 2)]
+        self.assertNotEqual(*(re.search(r"begins with (\d+)", text)[1] for text in texts))
 
     def test_samples_that_tell_another_dataset_lie_irregularly(self):
         from hetseq.datasets import _telling_samples

@@ -150,12 +150,14 @@ class OptimizerTest(Case):
         """)
         script = self.write("train_short.py", f"""
             import sys, hetseq, short
-            hetseq.train(short.Short(), data="data.h5", lr=0.02, batch_size={SAMPLES}, max_update=int(sys.argv[1]), cache_dir="none")
+            hetseq.train(short.Short(), data="data.h5", lr=0.02, batch_size={SAMPLES}, max_update=int(sys.argv[1]), cache_dir="none",
+                         ema=float(sys.argv[2]))
         """)
-        self.assertIn("measuring the speed", self.run_ranks(2, script, "2"))
-        with self.assertRaises(AssertionError) as refused:
-            self.run_ranks(2, script, "4")
-        self.assertIn("The specified number of total steps is 2", str(refused.exception))
+        self.assertIn("measuring the speed", self.run_ranks(2, script, "2", "0"))
+        for average in ("0", "0.9"):
+            with self.assertRaises(AssertionError) as refused:
+                self.run_ranks(2, script, "4", average)
+            self.assertIn("The specified number of total steps is 2", str(refused.exception))
 
     def test_a_rate_that_is_given_twice_is_refused_and_so_is_a_scheduler_that_follows_a_loss(self):
         self.write("refused.py", f"""

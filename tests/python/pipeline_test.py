@@ -1,6 +1,7 @@
 """Tasks in Python whose modules ranks train as stages of a pipeline: what one rank trains."""
 
 import json
+import re
 import unittest
 
 from harness import Case, largest_difference, need, tensors
@@ -205,6 +206,10 @@ class PipelineTest(Case):
             self.train("Untied", ranks, units, "--valid-data", "ids.h5", "--recompute", "all" if ranks == 3 else "none")
             self.assertEqual(self.model(f"Untied-{units}"), self.model("Untied-whole"))
             self.assertEqual(self.lines(f"Untied-{units}"), self.lines("Untied-whole"))
+
+    def test_planned_micro_batches_hold_whole_groups(self):
+        text = self.train("Norms", 2, "auto", sentences=32)
+        self.assertGreaterEqual(int(re.search(r"micro-batches of (\d+) samples", text)[1]), 8, text)
 
     def test_tied_parameters_and_rows_of_unequal_length(self):
         self.train("Ragged", 1, "whole", data="words.h5")

@@ -49,6 +49,14 @@ class ReadersTest(unittest.TestCase):
             values = np.arange(size, dtype=np.float32)
             self.check(values, self.readers.result(self.readers.submit(values)))
 
+    def test_several_large_values_at_once_wait_for_nobody(self):
+        values = [np.full(9 << 20, i, dtype=np.float32) for i in range(5)]
+        texts = [np.array([f"{i:8}" * 9000], dtype=object) for i in range(5)]  # arrays that no memory is shared for
+        waiting = [self.readers.submit(each) for each in [*values, *texts]]
+        for each, future in zip(values, waiting):
+            self.check(each, self.readers.result(future))
+        self.assertEqual(self.readers.result(waiting[-1])["twice"][0], texts[-1][0] * 2)
+
     def test_arrays_that_are_no_block_of_memory(self):
         values = np.arange(40).reshape(8, 5).T[::2].ravel(order="F")[::3]
         self.check(values, self.readers.result(self.readers.submit(values)))

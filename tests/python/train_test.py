@@ -485,6 +485,8 @@ class ScriptTest(MlpCase):
                   defaults={"optimizer": "adamw"}, optimizer=lambda self, groups, lr: torch.optim.NAdam(groups, lr=lr))
             check("defaults names the lr-scheduler 'fixed', and the task has a method schedule",
                   defaults={"lr_scheduler": "fixed"}, schedule=lambda self, update, epoch, config: 0.1)
+            check("the task's defaults name 'learning-rate'", defaults={"learning-rate": 0.1})
+            check("did you mean max-sentences?", defaults={"max_sentence": 4})
             check("metrics is the text 'accuracy'", metrics="accuracy")
             check("fields is a list", fields=["x"])
             check("field 'x' has the shape 6", fields={"x": hetseq.Field(torch.float64, 6)})
