@@ -44,6 +44,8 @@ public:
         }
     }
 
+    std::int64_t state_tensors() const override { return optimizer_->state_tensors() + 1; }
+    double rate(double scheduled) const override { return optimizer_->rate(scheduled); }
     bool use_gate(const at::Tensor& closed) override {
         const bool is_gated = optimizer_->use_gate(closed);
         closed_ = is_gated ? closed : at::Tensor{};

@@ -1,5 +1,11 @@
 #include "hetseq/optim/averaged_optimizer.hpp"
 
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
@@ -85,6 +91,28 @@ TEST_F(AveragedOptimizerTest, IsATensorOfTheState) {
     EXPECT_EQ(optimizer_->state_tensors(), make_adamw(flat_, {})->state_tensors() + 1);
     EXPECT_TRUE(optimizer_->state().at(Optimizer::average_name).is_same(optimizer_->average()));
     EXPECT_FALSE(make_adamw(flat_, {})->average().defined());
+}
+
+// LAMB holds a tensor that no checkpoint has.
+TEST_F(AveragedOptimizerTest, CountsWhatTheOptimizerHoldsBesideItsState) {
+    OptimizerOptions options;
+    options.weight_decay = 0.01;
+    const std::int64_t alone = make_lamb(flat_, options)->state_tensors();
+    EXPECT_EQ(make_averaged(make_lamb(flat_, options), flat_, kept)->state_tensors(), alone + 1);
+    EXPECT_EQ(alone, 3);
+}
+
+// A rule that brings a schedule of its own.
+class ScheduledOptimizer final : public Optimizer {
+public:
+    void step(FlatParameters&, double) override {}
+    double rate(double scheduled) const override { return scheduled / 4; }
+    std::map<std::string, at::Tensor> state() const override { return {}; }
+};
+
+TEST_F(AveragedOptimizerTest, TellsTheRateOfTheOptimizer) {
+    const auto averaged = make_averaged(std::make_unique<ScheduledOptimizer>(), flat_, kept);
+    EXPECT_EQ(averaged->rate(1), 0.25);
 }
 
 }  // namespace

@@ -34,5 +34,15 @@ TEST(TaskDefaultsTest, WhatTheyNameExists) {
     }
 }
 
+// A checkpoint holds all values as JSON.
+TEST(MergedValuesTest, OtherBytesThanUtf8AreRefused) {
+    try {
+        merged_values({{{"task", "mnist"}, {"data", "m\xfcller/*.h5"}}, {}}, builtin_parts());
+        FAIL() << "they are taken";
+    } catch (const BadConfig& error) {
+        EXPECT_NE(std::string(error.what()).find("--data"), std::string::npos) << error.what();
+    }
+}
+
 }  // namespace
 }  // namespace hetseq

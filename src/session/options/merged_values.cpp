@@ -3,6 +3,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/text/utf8.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
 
 namespace hetseq {
@@ -96,9 +97,20 @@ void check_owned_options(const OptionTable& table,
     }
 }
 
+// Checkpoints and reports hold all values, and their JSON holds nothing else.
+void check_encoding(const GivenOptions& given) {
+    for (const OptionValues* place : {&given.line, &given.file})
+        for (const auto& [name, value] : *place)
+            if (valid_utf8_bytes(value) != value.size())
+                throw BadConfig("the value of --" + name + " is not UTF-8",
+                                "a checkpoint could not hold it",
+                                "rename what it names, or reach it by a link with another name");
+}
+
 }  // namespace
 
 OptionValues merged_values(const GivenOptions& given, const Parts& parts) {
+    check_encoding(given);
     const TaskPart& task = task_of(given, parts);
     const OptionTable table = option_table(parts);
     const OptionValues common = values_of(option_table(), task, given);

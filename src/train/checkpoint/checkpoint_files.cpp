@@ -178,13 +178,18 @@ CheckpointFile average_file(const Model& model,
     return file;
 }
 
+// Sums are never cut over ranks, as the optimizer's state may be.
 std::vector<CheckpointTensor> pending_tensors(const FlatParameters& parameters,
                                               const GradientSet& sums,
                                               const std::string& name,
                                               const CheckpointHolders& holders) {
     std::vector<CheckpointTensor> tensors;
     for (const FlatParameters::Parameter& parameter : parameters.all_parameters())
-        tensors.push_back(state_tensor(parameters, parameter, name, sums.flat, holders));
+        tensors.push_back(holders.of_parameters.empty()
+                              ? whole_tensor({name + "/" + parameter.name,
+                                              sums.flat.narrow(0, parameter.offset, parameter.numel)
+                                                  .view(parameter.tensor.sizes())})
+                              : state_tensor(parameters, parameter, name, sums.flat, holders));
     if (sums.update_sums.defined())
         tensors.push_back(whole_tensor({name + "/update-sums", sums.update_sums}));
     return tensors;

@@ -40,6 +40,7 @@ void Trainer::compute_wave() {
 }
 
 Verdict Trainer::take_wave() {
+    gather_wait_ms_ = wait_for_values();
     lr_ = parts_.optimizer.rate(
         parts_.schedule(update_ - report_.schedule_origin, report_.schedule_epochs));
     const Wave& wave = waves_.take();

@@ -315,6 +315,22 @@ TEST_F(StalenessTest, ARunGoesOnWithAnotherStaleness) {
     }
 }
 
+// What is pending is whole on every rank, though the optimizer's state is not.
+TEST_F(StalenessTest, WhatIsPendingIsAppliedToACutState) {
+    for (const std::int64_t before : {1, 3}) {
+        ToyRun first = on_all_ranks(run_of(12, before));
+        ToyRun second = first;
+        first.stop_after = 5;
+        second.staleness = 0;
+        second.from = saved(first, "first").folder;
+        ToyRun cut = second;
+        cut.shards = {2, 1, 1, 3};
+        cut.shards.resize(static_cast<std::size_t>(world->size()));
+
+        EXPECT_LE(difference(train(second).parameters, train(cut).parameters), 1e-12) << before;
+    }
+}
+
 // A checkpoint that is due while more is pending than may be waits until that is applied.
 TEST_F(StalenessTest, ASmallerStalenessGoesOnToTheSameBytesAfterItsFirstCheckpoint) {
     ToyRun first = on_all_ranks(run_of(12, 3));
