@@ -150,6 +150,10 @@ private:
         if (text.label.empty())
             throw BadData(
                 place(row_line_) + " has no label", "its column is empty", "correct the line");
+        if (text.label.find_first_of("\n\t") != std::string::npos)
+            throw BadData(place(row_line_) + " has a label of several lines or columns",
+                          "labels.txt has a line for each label",
+                          "remove the line end or tab from that cell");
         if (columns_.is_number && !finite_number(text.label))
             throw BadData(place(row_line_) + " has the label '" + text.label + "'",
                           "--numbers expects finite numbers such as 3.25",
@@ -161,7 +165,7 @@ private:
     const std::string& column(const std::vector<std::string>& row,
                               const std::string& which,
                               const std::string& option) const {
-        const std::size_t number = which == "0" ? row.size() : number_of(which, option);
+        const std::size_t number = is_last_column(which) ? row.size() : number_of(which, option);
         if (number > row.size())
             throw BadData(place(row_line_) + " has no column " + which,
                           std::to_string(row.size()) + " columns",
@@ -192,6 +196,10 @@ private:
 };
 
 }  // namespace
+
+bool is_last_column(const std::string& column) {
+    return !column.empty() && column.find_first_not_of('0') == std::string::npos;
+}
 
 std::optional<double> finite_number(const std::string& text) {
     double value = 0;

@@ -26,6 +26,9 @@ struct ClassifiedColumns {
     std::optional<TableFormat> format{};  // otherwise CSV for names ending in .csv or .csv.gz
 };
 
+/// Whether it is column 0, the last one.
+bool is_last_column(const std::string& column);
+
 /// The number that is all of `text`; nothing where it is none, or not finite.
 std::optional<double> finite_number(const std::string& text);
 

@@ -1,6 +1,7 @@
 #include "labelled_shards.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "hetseq/util/error.hpp"
@@ -37,6 +38,13 @@ std::vector<std::string> read_labels(const std::string& path,
                                      const std::vector<std::string>& used,
                                      const std::string& kind) {
     std::vector<std::string> labels = read_text_lines(path);
+    std::set<std::string> distinct;
+    for (const std::string& label : labels)
+        if (label.empty() || !distinct.insert(label).second)
+            throw BadData(label.empty() ? path + " has an empty line"
+                                        : "'" + label + "' stands twice in " + path,
+                          "each line is a " + kind,
+                          "remove that line");
     for (const std::string& label : used)
         if (std::find(labels.begin(), labels.end(), label) == labels.end())
             throw BadData("the text has the " + kind + " '" + label + "'",

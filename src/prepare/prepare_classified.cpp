@@ -39,7 +39,7 @@ void check_options(const PrepareClassifiedOptions& options) {
         if (column.empty())
             throw BadConfig(
                 std::string(option) + " names no column", "", "give a number or a name");
-    if (options.text_column == "0" || options.pair_column == "0")
+    if (is_last_column(options.text_column) || is_last_column(options.pair_column))
         throw BadConfig(
             "columns of texts are counted from 1", "", "give --text-column 1 and the like");
 }

@@ -123,6 +123,7 @@ std::vector<PreparedShard> prepare_images(const PrepareImagesOptions& options) {
                 fs::path(options.output) / shard_name(pair.name, i, options.shards);
             const std::vector<std::byte> image = shard_image(pair, begin, end);
             files.emplace_back(path).write(image.data(), image.size());
+            files.back().finish();
             shards.push_back({path.string(), end - begin});
         }
     }

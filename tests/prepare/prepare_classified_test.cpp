@@ -159,6 +159,9 @@ TEST_F(PrepareClassifiedTest, BadTablesAreRefusedWithTheirLine) {
     EXPECT_THAT(thrown(options("new\tgood\nlow\tgood\n")).text, HasSubstr("one label, 'good'"));
     EXPECT_THAT(thrown(options("a,b\n\"new,1\nlow,2\n", "open.csv")).text,
                 HasSubstr("line 2 begins a quote that does not end"));
+    for (const char* label : {"\"good\n\"", "\"go\tod\""})
+        EXPECT_THAT(thrown(options("new,bad\nlow," + std::string(label) + "\n", "lines.csv")).text,
+                    HasSubstr("line 2 has a label of several lines or columns"));
 }
 
 TEST_F(PrepareClassifiedTest, ColumnsThatAreNotThereAreNamed) {
@@ -169,14 +172,21 @@ TEST_F(PrepareClassifiedTest, ColumnsThatAreNotThereAreNamed) {
     given.text_column = "3";
     EXPECT_THAT(thrown(given).text, HasSubstr("line 1 has no column 3"));
 
-    given.text_column = "0";
-    EXPECT_EQ(thrown(given).code, ExitCode::config);
+    for (const char* last : {"0", "00"}) {
+        given.text_column = last;
+        EXPECT_EQ(thrown(given).code, ExitCode::config);
+    }
 }
 
 TEST_F(PrepareClassifiedTest, LabelsMustBeAmongThoseGivenAndNumbersFinite) {
     PrepareClassifiedOptions given = options("new\tgood\nlow\tbad\n");
     given.labels = file("labels.txt", "bad\nfine\n");
     EXPECT_THAT(thrown(given).text, HasSubstr("the text has the label 'good'"));
+
+    given.labels = file("labels.txt", "bad\nfine\nbad\ngood\n");
+    EXPECT_THAT(thrown(given).text, HasSubstr("'bad' stands twice in"));
+    given.labels = file("labels.txt", "bad\n\ngood\n");
+    EXPECT_THAT(thrown(given).text, HasSubstr("has an empty line"));
 
     given.labels.clear();
     given.is_number = true;

@@ -132,6 +132,7 @@ void FixedShardWriter::attach_text(const std::string& name, const std::string& t
 std::int64_t FixedShardWriter::finish() {
     for (const BandedDataset& field : state_->fields)
         HETSEQ_ASSERT(field.is_complete());
+    state_->file.flush();
     state_->fields.clear();
     return state_->file.finish();
 }

@@ -49,7 +49,7 @@ AtomicFile::AtomicFile(std::filesystem::path path)
 }
 
 AtomicFile::~AtomicFile() {
-    if (file_)
+    if (!is_named_)
         ::unlink(temporary_.c_str());
 }
 
@@ -109,15 +109,23 @@ bool AtomicFile::pass_by_cache(bool on) const noexcept {
            ::fcntl(file_.get(), F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
 
-FileDigest AtomicFile::commit(const std::function<void()>& before_naming) {
+void AtomicFile::finish() {
     HETSEQ_ASSERT(file_);
     fault_point("file", activity::now().update);
     flush();
     sync();
+    file_.reset();
+    buffer_.reset();
+}
+
+FileDigest AtomicFile::commit(const std::function<void()>& before_naming) {
+    HETSEQ_ASSERT(!is_named_);
+    if (file_)
+        finish();
     if (before_naming)
         before_naming();
     HETSEQ_POSIX_TRY(std::rename(temporary_.c_str(), path_.c_str()), path_);
-    file_.reset();
+    is_named_ = true;
     sync_folder(path_.has_parent_path() ? path_.parent_path() : ".");
     return {bytes_, hash_.digest()};
 }

@@ -24,6 +24,22 @@ TEST(AtomicFileTest, AppearsOnlyWhenCommitted) {
     EXPECT_EQ(folder.size(), 1);
 }
 
+TEST(AtomicFileTest, AFinishedOneLacksItsNameAlone) {
+    const TemporaryFolder folder;
+    {
+        AtomicFile file{folder / "a"}, left{folder / "b"};
+        file.write("all");
+        left.write("of it");
+        file.finish();
+        left.finish();
+        EXPECT_FALSE(std::filesystem::exists(folder / "a"));
+        EXPECT_EQ(file.commit().bytes, 3);
+    }
+
+    EXPECT_EQ(folder.read("a"), "all");
+    EXPECT_EQ(folder.size(), 1);
+}
+
 TEST(AtomicFileTest, WithoutCommitTheFormerFileStaysAndNothingIsLeft) {
     const TemporaryFolder folder;
     folder.write("a", "former");

@@ -33,6 +33,9 @@ public:
 
     void write(const void* data, std::size_t bytes);
     void write(std::string_view text) { write(text.data(), text.size()); }
+    /// All is on disk, and the file is closed; only its name is missing. `commit` does it
+    /// otherwise.
+    void finish();
     /// Returns what was written. If `before_naming` throws, the file does not appear.
     FileDigest commit(const std::function<void()>& before_naming = {});
 
@@ -49,6 +52,7 @@ private:
     std::filesystem::path path_, temporary_;
     UniqueHandle<detail::FileDescriptorTraits> file_;
     std::unique_ptr<std::byte, Free> buffer_;
+    bool is_named_ = false;
     std::size_t buffered_ = 0;  // bytes
     std::uint64_t bytes_ = 0;
     std::uint64_t unsynced_ = 0;  // bytes
