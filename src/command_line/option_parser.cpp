@@ -49,7 +49,9 @@ std::string what_to_do(const std::string& unknown, const OptionTable& table) {
 OptionValues to_values(const po::basic_parsed_options<char>& parsed, const std::string& path) {
     GivenInOrder given;
     for (const auto& option : parsed.options)
-        given.emplace_back(option.string_key, option.value.empty() ? "true" : option.value.front());
+        if (!option.unregistered)
+            given.emplace_back(option.string_key,
+                               option.value.empty() ? "true" : option.value.front());
     return last_values(given, "in " + path);
 }
 
@@ -111,14 +113,15 @@ std::string replaced(const GivenOptions& given) {
     return join(options, ", ");
 }
 
-}  // namespace
+enum class Unknown { refused, left_out };
 
-OptionValues parse_config_file(const std::string& path, const OptionTable& table) {
+OptionValues parsed_file(const std::string& path, const OptionTable& table, Unknown unknown) {
     const std::string text = text_of(path);
     check_no_section(path, text);
     try {
         std::istringstream file(text);
-        return to_values(po::parse_config_file(file, description(table)), path);
+        return to_values(
+            po::parse_config_file(file, description(table), unknown == Unknown::left_out), path);
     } catch (const po::unknown_option& error) {
         if (is_of_script(text, table))
             throw BadConfig(path + " is of a task in Python that a script made",
@@ -133,6 +136,16 @@ OptionValues parse_config_file(const std::string& path, const OptionTable& table
     } catch (const po::error& error) {
         throw BadConfig(path + ": " + error.what(), "", "give each option once");
     }
+}
+
+}  // namespace
+
+OptionValues parse_config_file(const std::string& path, const OptionTable& table) {
+    return parsed_file(path, table, Unknown::refused);
+}
+
+OptionValues parse_known_options(const std::string& path, const OptionTable& table) {
+    return parsed_file(path, table, Unknown::left_out);
 }
 
 GivenOptions given_options(const CommandWords& words, const OptionTable& table) {

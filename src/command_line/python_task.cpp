@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -32,7 +33,7 @@ runpy.run_module("hetseq", run_name="__main__", alter_sys=True)
 
 // They read what a run left and need no model, or write a task's file.
 bool needs_no_task(const std::vector<std::string>& words) {
-    return words.size() > 1 && (words[0] == "new" || words[0] == "report" ||
+    return words.size() > 1 && (words[0] == "new" || words[0] == "report" || words[0] == "plan" ||
                                 (words[0] == "checkpoint" && words[1] == "list"));
 }
 
@@ -53,9 +54,19 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(0, last == std::string_view::npos ? 0 : last + 1);
 }
 
+// Those of a training that take no value. The tables that know all options need LibTorch.
+constexpr std::string_view switches[] = {"--dry-run",
+                                         "--json",
+                                         "--overwrite",
+                                         "--reset-lr-scheduler",
+                                         "--reset-optimizer",
+                                         "--reset-position",
+                                         "--skip-too-long"};
+
 // True if the word behind `word` may be its value.
 bool awaits_value(const std::string& word) {
-    return word.starts_with('-') && word.find('=') == std::string::npos;
+    return word.starts_with('-') && word.find('=') == std::string::npos &&
+           std::find(std::begin(switches), std::end(switches), word) == std::end(switches);
 }
 
 // The value of a line "task-file = FILE.py:CLASS  # why"; empty for another line.

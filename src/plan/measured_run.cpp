@@ -44,9 +44,20 @@ double rest_ms(const MeasuredRun& run) {
 [[noreturn]] void reject_device(const std::string& device,
                                 const std::string& name,
                                 std::span<const MeasuredRun> runs) {
+    if (std::all_of(
+            runs.begin(), runs.end(), [](const MeasuredRun& run) { return run.is_pipelined; }))
+        throw BadConfig(
+            "the times of " + runs.front().name + " say nothing of the device '" + device + "'",
+            "its ranks were stages of pipelines, and its layers are taken only for samples of one "
+            "length, a batch that its micro-batches divide, at most " +
+                std::to_string(most_compared_ranks) +
+                " ranks, and a description without layers and parameters",
+            "name a run without --virtual-workers, or change what is described");
     std::vector<std::string> names;
     for (const MeasuredRun& run : runs)
         for (const MeasuredRun::Rank& rank : run.ranks) {
+            if (run.is_pipelined)
+                continue;
             const std::string text = rank.host + " (" + rank.device + ")";
             if (rank.units > 0 && std::find(names.begin(), names.end(), text) == names.end())
                 names.push_back(text);

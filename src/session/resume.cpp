@@ -110,6 +110,12 @@ std::string differing_option(FixedWith with,
     return "";
 }
 
+// Earlier versions had fewer options.
+std::string stored_value(const ResumePoint& point, const std::string& name) {
+    const auto stored = point.state.run.options.find(name);
+    return stored != point.state.run.options.end() ? stored->second : "";
+}
+
 // Earlier versions knew only the loss.
 std::string best_by_of(const RunIdentity& run) {
     const auto stored = run.options.find("best-by");
@@ -239,7 +245,7 @@ std::string foreign_model(const SettledOptions& settled, const ResumePoint& poin
     const std::string name = differing_option(FixedWith::run, settled, point);
     if (name.empty())
         return "";
-    return "its --" + name + " is '" + point.state.run.options.at(name) + "', this run's is '" +
+    return "its --" + name + " is '" + stored_value(point, name) + "', this run's is '" +
            settled.values().at(name) + "'";
 }
 
@@ -251,7 +257,7 @@ void check_same_run(const SettledOptions& settled, const ResumePoint& point) {
         if (!name.empty())
             throw BadConfig("--" + name + " is '" + settled.values().at(name) + "', " +
                                 point.folder.string() + " was trained with '" +
-                                point.state.run.options.at(name) + "'",
+                                stored_value(point, name) + "'",
                             "this option is fixed until the run ends",
                             advice_on(group, name, point));
     }
@@ -321,6 +327,7 @@ StartingPoint restore(const HostComm& world,
         start.progress.allocations.clear();
     else if (have_same_ranks(own, saved)) {
         start.costs = point.state.progress.costs;
+        start.progress.item_cost = point.state.progress.item_cost;  // whose units they are in
         start.replay = start.progress.allocations;
     }
     return start;

@@ -128,19 +128,26 @@ std::string capacity_option(const RunSettings& settings) {
     return settings.option_at(&capacity_place(settings)).name;
 }
 
+constexpr std::int64_t default_samples = 32;            // of a micro-batch
+constexpr std::int64_t largest_number = 1'000'000'000;  // no micro-batch has so many samples
+
 void settle_capacities(const HostComm& world, RunSettings& settings) {
     const Options& options = settings.options();
     const std::string& sentences = options.max_sentences;
     if (settings.is_ragged()) {
         settings.capacities = numbers_by_rank(world, settings, options.max_tokens);
-        if (!sentences.empty())
-            settings.max_samples = numbers_by_rank(world, settings, sentences);
+        // One rank's command line may have it alone.
+        const auto given = world.all_reduce(std::int64_t{!sentences.empty()}, ReduceOp::max);
+        if (given > 0)
+            settings.max_samples =
+                numbers_by_rank(world, settings, sentences, std::to_string(largest_number));
         for (std::size_t r = 0; r < settings.max_samples.size(); ++r)
             if (settings.max_samples[r] == 0)
                 settings.capacities[r] = 0;
-        settings.settle(sentences, sentences.empty() ? "" : rank_list(settings.max_samples));
+        settings.settle(sentences, given > 0 ? rank_list(settings.max_samples) : "");
     } else {
-        settings.capacities = numbers_by_rank(world, settings, sentences, "32");
+        settings.capacities =
+            numbers_by_rank(world, settings, sentences, std::to_string(default_samples));
     }
     settings.settle(capacity_place(settings), rank_list(settings.capacities));
 }
@@ -184,16 +191,21 @@ void check_batch_options(const RunSettings& settings) {
         throw BadConfig("--batch-tokens was given",
                         "the samples of --dataset " + options.dataset + " have one shape",
                         "give --batch-size");
+    if (settings.counts_samples() && options.batch_tokens > 0)
+        throw BadConfig("--batch-tokens was given",
+                        "the task names no field whose tokens are counted",
+                        "give --batch-size, or name the field in the task (tokens)");
 }
 
-// Every sample must fit every rank that works.
+// Every sample must fit every rank that works. Stages' micro-batches may be smaller than a sample
+// that is given leave by --max-length: it is then one by itself.
 void settle_length(RunSettings& settings) {
     std::int64_t smallest = 0;
     for (const std::int64_t tokens : settings.capacities)
         if (tokens > 0 && (smallest == 0 || tokens < smallest))
             smallest = tokens;
     const std::int64_t length = settings.options().max_length;
-    if (length > smallest)
+    if (length > smallest && settings.options().virtual_workers == "none")
         throw BadConfig("--max-length " + std::to_string(length) + " is above --max-tokens",
                         "a rank's micro-batches hold " + std::to_string(smallest) + " tokens",
                         "raise --max-tokens or lower --max-length");
@@ -215,6 +227,18 @@ void warn_of_lengths(const Options& options) {
 
 constexpr double filled = 0.9;  // of the micro-batches, about: the rest is padding
 
+// Of the ranks that work, where their capacities are tokens and the batch is of samples.
+std::int64_t samples_of_capacities(const RunSettings& settings) {
+    std::int64_t sum = 0;
+    for (std::size_t r = 0; r < settings.capacities.size(); ++r) {
+        const std::int64_t most =
+            settings.max_samples.empty() ? largest_number : settings.max_samples[r];
+        if (settings.capacities[r] > 0)
+            sum += most == largest_number ? default_samples : most;
+    }
+    return sum;
+}
+
 void settle_batch(RunSettings& settings) {
     check_batch_options(settings);
     const Options& options = settings.options();
@@ -224,7 +248,10 @@ void settle_batch(RunSettings& settings) {
     else
         warn_of_lengths(options);
     if (options.batch_size == 0 && options.batch_tokens == 0) {
-        if (settings.is_ragged())
+        if (settings.counts_samples())
+            settings.settle(options.batch_size,
+                            samples_of_capacities(settings) * options.update_freq);
+        else if (settings.is_ragged())
             settings.settle(options.batch_tokens,
                             static_cast<std::int64_t>(filled * static_cast<double>(capacity)));
         else

@@ -21,6 +21,9 @@ constexpr std::int64_t groups_of_a_batch = 16;
 
 BatchSize ragged_batch(const RunSettings& settings, bool has_groups) {
     const std::int64_t longest = settings.corpus.max_length;
+    if (settings.counts_samples())
+        return {.samples = has_groups ? groups_of_a_batch * settings.options().norm_group
+                                      : settings.batch_size().samples};
     if (has_groups)
         return {.units = groups_of_a_batch * settings.options().norm_group * longest};
     const std::int64_t tokens =

@@ -37,6 +37,7 @@ TEST(PythonTaskTest, AFileMayNameAClass) {
 TEST(PythonTaskTest, WordsNameIt) {
     EXPECT_EQ(found_in({"train", "--lr", "1", "my.py:Cnn", "--json"}),
               "my.py:Cnn|train --lr 1 --json");
+    EXPECT_EQ(found_in({"train", "--dry-run", "my.py:Cnn"}), "my.py:Cnn|train --dry-run");
     EXPECT_EQ(found_in({"train", "--task-file", "my.py"}), "my.py|train");
     EXPECT_EQ(found_in({"train", "--data", "my.py"}), "|train --data my.py");  // an option's value
     EXPECT_EQ(found_in({"my.py"}), "|my.py");                                  // no command
@@ -81,6 +82,7 @@ TEST(PythonTaskTest, WhatNeedsNoModelNeedsNoPython) {
     EXPECT_TRUE(names_python_task({"train", "--task-file", "my.py"}));
     EXPECT_TRUE(names_python_task({"checkpoint", "export", "--task-file", "my.py"}));
     EXPECT_FALSE(names_python_task({"report", "--task-file", "my.py"}));
+    EXPECT_FALSE(names_python_task({"plan", "two.cfg", "--from", "my.py"}));
     EXPECT_FALSE(names_python_task({"checkpoint", "list", "--task-file", "my.py"}));
 }
 

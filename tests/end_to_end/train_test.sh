@@ -54,5 +54,19 @@ run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/run"
 expect_ok "a finished run"
 grep -q 'nothing to do' "$work/log" || { cat "$work/log"; fail "a finished run is not left alone"; }
 cmp "$work/run/model.safetensors" "$work/finished.safetensors" || fail "a finished run lacks its model"
+cp "$work/again/best.safetensors" "$work/run/model.safetensors"  # of an earlier end, before the run was taken further
+touch -d '2000-01-01' "$work/run/model.safetensors"
+run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/run"
+expect_ok "a run with the model of an earlier end"
+cmp "$work/run/model.safetensors" "$work/finished.safetensors" || fail "a finished run keeps the model of an earlier end"
 run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/run" --resume never
 expect_error 78 "holds a run already"
+
+# Of a run with --ema, a lost best model is taken from its checkpoint again: the average, as it was.
+run_ranks 1 "$bin/hetseq" train --task mnist --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" --threads 1 \
+  --max-epoch 1 --ema 0.9 --save-dir "$work/averaged"
+expect_ok "a run with --ema"
+mv "$work/averaged/best.safetensors" "$work/best.safetensors"
+run_ranks 1 "$bin/hetseq" train "$work/averaged/config.cfg" --save-dir "$work/averaged" --max-epoch 2 --stop-after 1 --stop-exit-code 0
+expect_ok "a run without its best model"
+cmp "$work/averaged/best.safetensors" "$work/best.safetensors" || fail "the best model is not the average"

@@ -29,6 +29,17 @@ same one cut 1e-12
 # Two stages, of which the second has no limit of sentences: that of the first one counts.
 train staged 2 "${exact[@]}" --max-update 10 --max-tokens 500 --max-sentences 0=8,1=0 --virtual-workers 0+1
 same one staged 1e-12
+# Micro-batches that a plan makes smaller than the longest sample may be: what the run wrote down repeats it all the same.
+train planned 2 "${exact[@]}" --max-update 3 --max-tokens 500 --skip-too-long --virtual-workers 0+1
+grep -qx 'max-length = 500' "$work/planned/config.cfg" || fail 'the longest sample is not written down'
+sed -E 's/^max-tokens = .*/max-tokens = 20/' "$work/planned/config.cfg" >"$work/smaller.cfg"
+for config in planned/config smaller; do
+  run_ranks 2 "$program" train "$work/$config.cfg" --save-dir "$work/repeated" --overwrite
+  expect_ok "$config.cfg"
+  same planned repeated 1e-12
+done
+run_ranks 1 "$program" evaluate "$work/repeated" --data "$work/numbers/valid*.h5"
+expect_ok 'a pipeline of small micro-batches, evaluated'
 
 # A run has its vocabulary, and data of another one are refused.
 cmp -s "$work/one/source.vocabulary" "$work/one/target.vocabulary" || fail 'the joint vocabulary is not one'

@@ -111,6 +111,35 @@ TEST_F(RunSettingsTest, NumbersOfTheRanksCommandLinesAreWrittenAsLists) {
     EXPECT_EQ(settings.corpus.cache_mb, own(cache));
 }
 
+// A task of unequal lengths whose work is counted in samples: 32 a rank, as with one length.
+TEST_F(RunSettingsTest, ABatchIsCountedInSamplesWhereNoFieldCountsTokens) {
+    EXPECT_EQ(set_up({{"dataset", "rows"}, {"max-sentences", ""}}).batch_size().samples,
+              32 * world_.size());
+    EXPECT_EQ(set_up({{"dataset", "rows"}, {"max-sentences", "8"}, {"update-freq", "2"}})
+                  .batch_size()
+                  .samples,
+              16 * world_.size());
+    EXPECT_THAT(error_of({{"dataset", "rows"}, {"batch-tokens", "900"}}),
+                HasSubstr("names no field whose tokens are counted"));
+}
+
+// The others have no limit of samples.
+TEST_F(RunSettingsTest, OneRanksCommandLineMayLimitSamplesOfUnequalLength) {
+    const OptionValues values{{"dataset", "rows"},
+                              {"max-tokens", "300"},
+                              {"max-sentences", world_.rank() == 0 ? "16" : ""}};
+
+    const RunSettings settings = set_up(values);
+
+    std::vector<std::int64_t> expected(static_cast<std::size_t>(world_.size()), 1'000'000'000);
+    expected.front() = 16;
+    EXPECT_THAT(settings.max_samples, ElementsAreArray(expected));
+    for (const std::int64_t tokens : settings.capacities)
+        EXPECT_EQ(tokens, 300);
+    EXPECT_EQ(settings.values().at("max-sentences"), rank_list(expected));
+    EXPECT_EQ(settings.values().at("threads"), "0");
+}
+
 TEST_F(RunSettingsTest, ListsMeanThisRanksOwnNumber) {
     const RunSettings settings = set_up(
         {{"max-sentences", "0=3,1=1,2=2"}, {"cache-mb", "0=64,1-2=32"}, {"threads", "0-1=2,2=1"}});

@@ -12,6 +12,10 @@ namespace hetseq {
 /// values.
 OptionValues parse_config_file(const std::string& path, const OptionTable& table);
 
+/// The same of a run's config.cfg whose task may have options of its own: those that `table` lacks
+/// are left out.
+OptionValues parse_known_options(const std::string& path, const OptionTable& table);
+
 /// The options of a call, and those of the configuration that its first argument names. Says which
 /// of these the call replaces. Throws as above.
 GivenOptions given_options(const CommandWords& words, const OptionTable& table);

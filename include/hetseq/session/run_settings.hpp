@@ -74,6 +74,8 @@ struct RunSettings : SettledOptions {
 
     /// True if samples have unequal lengths.
     bool is_ragged() const { return !length_fields(schema).empty(); }
+    /// Whether samples have unequal lengths, and no field of theirs counts as the batch's tokens.
+    bool counts_samples() const { return is_ragged() && schema.units_field.empty(); }
     /// True if memory decides what `rank` computes again in backward.
     bool recomputes_at_need(int rank) const;
     /// Of the global batch.

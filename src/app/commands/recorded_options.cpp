@@ -1,8 +1,13 @@
 #include "recorded_options.hpp"
 
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/text.hpp"
 #include "hetseq/command_line/option_parser.hpp"
 #include "hetseq/state/existing_folder.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
@@ -40,6 +45,37 @@ void forget_what_was_sent(OptionValues& values) {
     drop_option(values, example_options.reduce_precision);
 }
 
+// "4096" of "0=16384,1=4096,2=0": what each rank that worked held, which the longest sample fits.
+std::string least_of(const std::string& list) {
+    std::string least;
+    std::int64_t number = 0;
+    for (const std::string& entry : split(list, ',')) {
+        const std::string text = entry.substr(entry.rfind('=') + 1);
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        if (error != std::errc() || end != text.data() + text.size())
+            return "";
+        if (number > 0 && (least.empty() || number < std::stoll(least)))
+            least = text;
+    }
+    return least;
+}
+
+// The ranks may be others than the training's, but its samples are as long as they were. A stage of
+// a pipeline may have held less than the longest.
+void keep_room_for_a_sample(OptionValues& values) {
+    const auto tokens = values.find(option_name(example_options.max_tokens));
+    if (tokens == values.end())
+        return;
+    const std::string least = least_of(tokens->second);
+    const auto length = values.find(option_name(example_options.max_length));
+    const std::string longest = length != values.end() ? least_of(length->second) : "";
+    if (least.empty())
+        values.erase(tokens);
+    else
+        tokens->second =
+            longest.empty() || std::stoll(least) > std::stoll(longest) ? least : longest;
+}
+
 void choose_data(OptionValues& values, RunData data) {
     const auto validation = values.find(option_name(example_options.valid_data));
     if (data == RunData::validation_if_any && validation != values.end())
@@ -71,9 +107,9 @@ GivenOptions options_of_run(const std::filesystem::path& run,
                                               &example_options.threads,
                                               &example_options.recompute,
                                               &example_options.shard_by,
-                                              &example_options.max_sentences,
-                                              &example_options.max_tokens})
+                                              &example_options.max_sentences})
         drop_option(result.file, *option_by_rank);
+    keep_room_for_a_sample(result.file);
     keep_fp64_alone(result.file);
     forget_what_was_sent(result.file);
     drop_option(result.file, example_options.batch_size);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -109,6 +110,21 @@ bool is_data_parallel(const LayoutPlan& plan) {
     return std::all_of(plan.workers.begin(), plan.workers.end(), [](const WorkerPlan& worker) {
         return worker.ranks.size() == 1;
     });
+}
+
+// Of replicas, in the order of their ranks; 0: the largest that was measured.
+std::vector<std::int64_t> replica_sizes(const LayoutPlan& plan,
+                                        const LayoutProblem& problem,
+                                        const std::vector<MeasuredSize>& sizes) {
+    std::map<int, std::int64_t> by_rank;
+    for (const WorkerPlan& worker : plan.workers) {
+        const std::int64_t own = size_of(problem, sizes, worker.micro_batch).micro_batch;
+        by_rank[worker.ranks.front()] = own < sizes.front().micro_batch ? own : 0;
+    }
+    std::vector<std::int64_t> ordered;
+    for (const auto& [rank, size] : by_rank)
+        ordered.push_back(size);
+    return ordered;
 }
 
 // A pipeline that is hardly faster than replicas by a prediction may be slower.
@@ -232,6 +248,8 @@ LayoutChoice best_layout(const RunSettings& settings,
     if (!asked.workers.empty() || !is_data_parallel(best))
         choice.pipelines =
             pipelines_of(best, asked.given, problem_of(taken.ranks), sizes, taken.ranks);
+    else
+        choice.micro_batches = replica_sizes(best, problem_of(taken.ranks), sizes);
     if (asked.workers.empty())
         for (const LayoutPlan& plan : taken.plans)
             choice.compared.push_back(compared(plan));

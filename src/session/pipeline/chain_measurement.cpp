@@ -48,6 +48,15 @@ const MicroBatch& largest(const RunSettings& settings, const LoadedShare& share)
 }
 
 // Collective. The first batch, of which every rank gets all.
+// What a micro-batch must hold at the least: a whole group of samples that the model looks at.
+std::int64_t least_size(const RunSettings& settings, Feed& feed, const Model& model) {
+    if (settings.is_ragged() || !model.has_groups(Mode::train))
+        return 1;
+    BatchPlan plan = feed.plan(settings.batch_size());
+    plan.set_groups(settings.options().norm_group);
+    return plan.largest_group();
+}
+
 LoadedShare first_batch(const HostComm& world,
                         const RunSettings& settings,
                         Feed& feed,
@@ -90,8 +99,11 @@ std::vector<MeasuredSize> measure_chain(const HostComm& world,
         };
         const MeasuredSize large = measure(capacity);
         const MeasuredSize small = measure(std::max<std::int64_t>(capacity / measured_part, 1));
+        const std::int64_t least = least_size(settings, feed, model);
         std::vector<MeasuredSize> sizes;
-        for (std::int64_t part = 1; part <= smallest_part && capacity / part >= 1; part *= 2) {
+        for (std::int64_t part = 1;
+             part == 1 || (part <= smallest_part && capacity / part >= least);
+             part *= 2) {
             share.recut(cap_of(settings, capacity / part));
             MeasuredSize size{.micro_batch = capacity / part,
                               .micro_batches = std::ssize(share.micro_batches()),

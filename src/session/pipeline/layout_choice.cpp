@@ -71,6 +71,8 @@ std::string layout_choice_json(const LayoutChoice& choice) {
               {"compared", Json::array()}};
     for (const ComparedLayout& layout : choice.compared)
         json["compared"].push_back(json_of(layout));
+    if (!choice.micro_batches.empty())
+        json["micro_batches"] = choice.micro_batches;
     if (choice.chain)
         json["chain"] = measured_chain_to_json(*choice.chain);
     if (choice.pipelines) {
@@ -85,6 +87,7 @@ std::string layout_choice_json(const LayoutChoice& choice) {
 LayoutChoice parse_layout_choice(const std::string& text) {
     const Json json = Json::parse(text);
     LayoutChoice choice{.ranks = json.at("ranks"),
+                        .micro_batches = json.value("micro_batches", std::vector<std::int64_t>{}),
                         .shards_state = json.at("shards_state"),
                         .lends_to_checkpoints = json.value("lends_to_checkpoints", false)};
     for (const Json& layout : json.at("compared"))

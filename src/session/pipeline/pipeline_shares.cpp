@@ -90,6 +90,17 @@ void check_of_leaders(const RecordedAllocations& recorded,
         }
 }
 
+// Whether times of an earlier start are of micro-batches that these pipelines may have.
+bool hold(const std::vector<StepCost>& costs,
+          const std::vector<int>& leaders,
+          const std::vector<std::int64_t>& capacities) {
+    return costs.size() == capacities.size() &&
+           std::all_of(leaders.begin(), leaders.end(), [&](int leader) {
+               const auto rank = static_cast<std::size_t>(leader);
+               return costs[rank].micro_batch <= capacities[rank];
+           });
+}
+
 }  // namespace
 
 SharePlan pipeline_share_plan(const HostComm& world,
@@ -115,7 +126,7 @@ SharePlan pipeline_share_plan(const HostComm& world,
     std::vector<StepCost> costs;
     if (layout.workers.size() > 1 && balance == "auto")
         costs =
-            std::ssize(start.costs) == world.size()
+            hold(start.costs, replica.workers().leaders(), capacities)
                 ? start.costs
                 : planned_costs(
                       layout, capacities, work ? work->full_batch : replica.plan().full_batch());

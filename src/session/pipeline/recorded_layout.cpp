@@ -1,5 +1,6 @@
 #include "hetseq/session/pipeline/recorded_layout.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -55,11 +56,25 @@ std::string question_of(const RunSettings& settings) {
     return join(lines, "\n");
 }
 
+// No smaller than the longest sample.
+void limit_micro_batches(const std::vector<std::int64_t>& most, RunSettings& settings) {
+    const std::int64_t least = settings.is_ragged() ? settings.corpus.max_length : 1;
+    for (std::size_t r = 0; r < most.size(); ++r)
+        if (most[r] > 0)
+            settings.capacities[r] = std::min(settings.capacities[r], std::max(most[r], least));
+    settings.settle(size_place(settings), rank_list(settings.capacities));
+}
+
 }  // namespace
 
-void record_layout(const std::optional<PipelineLayout>& pipelines, RunSettings& settings) {
+void record_layout(const LayoutChoice& choice, RunSettings& settings) {
+    const std::optional<PipelineLayout>& pipelines = choice.pipelines;
     if (!pipelines) {
         settings.settle(settings.options().virtual_workers, "none");
+        const std::string& balance = settings.options().balance.policy;
+        const bool is_known = choice.micro_batches.size() == settings.capacities.size();
+        if (is_known && (balance == "equal" || balance == "declared"))
+            limit_micro_batches(choice.micro_batches, settings);
         return;
     }
     std::vector<std::string> workers;
@@ -79,6 +94,9 @@ void record_layout(const std::optional<PipelineLayout>& pipelines, RunSettings& 
     settings.settle(settings.options().virtual_workers, join(workers, ","));
     settings.settle(settings.options().stage_units, stage_units_text(units));
     settings.settle(size_place(settings), rank_list(micro_batches));
+    // A longer sample is a micro-batch by itself.
+    if (settings.is_ragged())
+        settings.settle(settings.options().max_length, settings.corpus.max_length);
 }
 
 std::optional<LayoutRecord> layout_record(const RunSettings& settings, const LayoutChoice& choice) {

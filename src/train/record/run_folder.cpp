@@ -283,6 +283,7 @@ void RunFolder::resume(const HostComm& world,
                       ", from which the run goes on, is kept as " + moved.string());
         checkpoints().remove_leftovers();
         remove_temporary_files();
+        remove_file(summary());  // of an earlier end
         cut_metrics(metrics(), update);
         write_atomically(config(), config_text);
         for (const CompanionFile& file : model_files)

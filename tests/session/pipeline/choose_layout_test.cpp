@@ -9,6 +9,8 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/model/bert/bert.hpp"
+#include "hetseq/session/pipeline/recorded_layout.hpp"
+#include "hetseq/session/rank_list.hpp"
 #include "hetseq/session/run_settings.hpp"
 
 #include "model/mixed_model.hpp"
@@ -167,6 +169,24 @@ TEST_F(ChooseLayoutTest, RanksThatShareAHostHaveItsNumber) {
         EXPECT_EQ(classes.hosts[c].has_value(), ranks.size() > 1 && classes.ranks[c].front() < 2);
 }
 
+// With --balance auto their memory is measured again.
+TEST_F(ChooseLayoutTest, ReplicasHaveTheMicroBatchesByWhichTheyFit) {
+    LayoutChoice choice{.micro_batches =
+                            std::vector<std::int64_t>(static_cast<std::size_t>(world_.size()), 0)};
+    choice.micro_batches.front() = 2;
+    for (const auto& [balance, expected] : {std::pair{"equal", 2}, std::pair{"auto", 4}}) {
+        RunSettings own = settings({{"balance", balance}, {"virtual-workers", "auto"}});
+
+        record_layout(choice, own);
+
+        EXPECT_EQ(own.options().virtual_workers, "none");
+        EXPECT_EQ(own.capacities.front(), expected) << balance;
+        EXPECT_EQ(own.values().at("max-sentences"), rank_list(own.capacities));
+        for (std::size_t r = 1; r < own.capacities.size(); ++r)
+            EXPECT_EQ(own.capacities[r], 4);
+    }
+}
+
 class ChainMemoryTest : public testing::Test {
 protected:
     // Adam's 16 bytes an element, and 12 of a checkpoint's copy; a tied parameter is in two units.
@@ -274,7 +294,10 @@ TEST_F(ChainMemoryTest, AStateThatIsCutIsAPartOnEachRank) {
 }
 
 TEST(LayoutChoiceTest, ItsTextIsReadAgain) {
-    LayoutChoice choice{.ranks = {1, 3}, .shards_state = true, .lends_to_checkpoints = true};
+    LayoutChoice choice{.ranks = {1, 3},
+                        .micro_batches = {8, 0},
+                        .shards_state = true,
+                        .lends_to_checkpoints = true};
     choice.compared = {{"data parallelism on 2 ranks", 2, 10.5, 9, 1, 0.25, ""},
                        {"one worker of all 4 ranks", 4, 20, 20, 0, 1.5, "memory"}};
     choice.pipelines = PipelineLayout{.workers = {given_worker({3, 1}, {2, 5}, 4, 1)}, .batch = 64};
@@ -287,6 +310,7 @@ TEST(LayoutChoiceTest, ItsTextIsReadAgain) {
 
     EXPECT_EQ(layout_choice_json(read), layout_choice_json(choice));
     EXPECT_THAT(read.ranks, ElementsAre(1, 3));
+    EXPECT_THAT(read.micro_batches, ElementsAre(8, 0));
     EXPECT_TRUE(read.lends_to_checkpoints);
     ASSERT_TRUE(read.pipelines);
     EXPECT_THAT(read.pipelines->workers.front().cut.most_in_flight, ElementsAre(3, 1));

@@ -218,6 +218,7 @@ TEST_F(RunFolderTest, ContinuingWritesTheConfigurationAnewAndKeepsEveryCheckpoin
     for (const std::int64_t update : {3, 5, 9})
         save(base_ / "run", update);
     touch(base_ / "run" / "best.safetensors");
+    touch(base_ / "run" / "summary.json");
     RunFolder folder(world_, base_ / "run", ExistingRun::resume);
 
     folder.resume(world_, 5, "task = mnist\n", {{"config.json", "{}"}});
@@ -225,6 +226,7 @@ TEST_F(RunFolderTest, ContinuingWritesTheConfigurationAnewAndKeepsEveryCheckpoin
     EXPECT_EQ(text_of(folder.config()), "task = mnist\n");
     EXPECT_EQ(text_of(folder.model_config()), "{}");
     EXPECT_EQ(text_of(folder.best_model()), "earlier");
+    EXPECT_FALSE(fs::exists(folder.summary()));  // of an end that is none any more
     EXPECT_TRUE(has_checkpoint(base_ / "run", 3));
     EXPECT_TRUE(has_checkpoint(base_ / "run", 5));
     EXPECT_TRUE(fs::exists(base_ / "run/checkpoints/unused-update-00000009/state.json"));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ struct Summary;
 struct LayoutChoice {
     std::optional<PipelineLayout> pipelines = {};  // none: each rank has a replica of its own
     std::vector<int> ranks = {};                   // that work, of the job; ascending
+    std::vector<std::int64_t> micro_batches = {};  // of replicas, by `ranks`; 0: the largest
     bool shards_state = false;                     // the optimizer's state is cut over the ranks
     bool lends_to_checkpoints = false;             // ranks of the host have no copies for them
     std::vector<ComparedLayout> compared = {};     // the one that is taken first; empty: none was

@@ -10,9 +10,11 @@ namespace hetseq {
 struct RunIdentity;
 struct RunSettings;
 
-/// From now on the options of `settings` ask for these pipelines; none: for replicas. They stand in
-/// config.cfg and in checkpoints, so that the run can be repeated with the same bits.
-void record_layout(const std::optional<PipelineLayout>& pipelines, RunSettings& settings);
+/// From now on the options of `settings` ask for these pipelines, or for replicas. They stand in
+/// config.cfg and in checkpoints, so that the run can be repeated with the same bits. Replicas
+/// whose memory nobody measures again (--balance equal or declared) have the micro-batches by which
+/// the layout fits.
+void record_layout(const LayoutChoice& choice, RunSettings& settings);
 
 /// For checkpoints: `choice`, whose ranks are those of `settings`, and what was asked for. None:
 /// --virtual-workers and --stage-units left nothing open.

@@ -103,7 +103,7 @@ void take_micro_batches(const std::string& list, MeasuredRun& run) {
 }
 
 void take_config(const std::string& path, const OptionTable& table, MeasuredRun& run) {
-    const Options options = typed_options(parse_config_file(path, table));
+    const Options options = typed_options(parse_known_options(path, table));
     if (options.batch_size > 0)
         run.batch = options.batch_size;
     run.bucket_mib = options.bucket_mb;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/util/files/file_text.hpp"
@@ -18,6 +19,17 @@
 #include "hetseq/session/run_settings.hpp"
 
 namespace hetseq {
+
+namespace {
+
+// Whether `file` is there, and was written after what it is to be `of`.
+bool is_younger(const std::filesystem::path& file, const std::filesystem::path& of) {
+    std::error_code failure;
+    const auto written = std::filesystem::last_write_time(file, failure);
+    return !failure && written >= std::filesystem::last_write_time(of, failure) && !failure;
+}
+
+}  // namespace
 
 void open_folder(const HostComm& world,
                  RunFolder& folder,
@@ -39,8 +51,7 @@ void keep_best_model(const HostComm& world,
         if (world.rank() != 0 || !progress.best_valid ||
             std::filesystem::exists(folder.best_model()))
             return;
-        const auto held =
-            folder.checkpoints().of_update(progress.best_update) / folder.model().filename();
+        const auto held = model_file(folder.checkpoints().of_update(progress.best_update).string());
         folder.require_lease();
         if (const auto bytes = std::filesystem::exists(held) ? read_file_text(held) : std::nullopt)
             write_atomically(folder.best_model(), *bytes);
@@ -69,9 +80,12 @@ void write_results(const RunFolder& folder, const Summary& summary, const Traine
     folder.report_removed_parts();
 }
 
-void keep_final_model(const HostComm& world, const RunFolder& folder, Replica& replica) {
+void keep_final_model(const HostComm& world,
+                      const RunFolder& folder,
+                      const std::filesystem::path& checkpoint,
+                      Replica& replica) {
     const bool is_there = world.broadcast(
-        std::int64_t{world.rank() == 0 && std::filesystem::exists(folder.model())}, 0);
+        std::int64_t{world.rank() == 0 && is_younger(folder.model(), checkpoint)}, 0);
     replica.use_average();
     if (!is_there)
         save_final_model(world, folder, replica);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 
 namespace hetseq {
@@ -31,9 +32,13 @@ void keep_best_model(const HostComm& world,
 /// The model that a finished run has trained. Collective; rank 0 writes.
 void save_final_model(const HostComm& world, const RunFolder& folder, const Replica& replica);
 
-/// Writes it if it is not there: a run that was killed behind its last checkpoint lacks the model
-/// that it had come to. Collective.
-void keep_final_model(const HostComm& world, const RunFolder& folder, Replica& replica);
+/// Writes it if it is not there, or is older than the run's last `checkpoint`: a run that was
+/// killed behind that, or whose length was lowered to it, lacks the model that it had come to, or
+/// has that of an earlier end. Collective.
+void keep_final_model(const HostComm& world,
+                      const RunFolder& folder,
+                      const std::filesystem::path& checkpoint,
+                      Replica& replica);
 
 /// Writes the summary, and says which files of the run somebody removed meanwhile.
 void write_results(const RunFolder& folder, const Summary& summary, const TrainerReport& report);

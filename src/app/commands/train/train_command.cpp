@@ -247,7 +247,7 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
         return {.smaller = std::move(smaller)};
     const LayoutChoice& choice = crew.choice;
     const std::optional<PipelineLayout>& layout = choice.pipelines;
-    record_layout(layout, settings);
+    record_layout(choice, settings);
     settings.lends_to_checkpoints = choice.lends_to_checkpoints;
     Replica replica(*context.environment,
                     world,
@@ -271,7 +271,7 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
     if (plan.is_finished) {
         log::info("nothing to do: " + point->folder.string() + " is the end of the run");
         if (folder != nullptr && point->is_own)
-            keep_final_model(world, *folder, replica);
+            keep_final_model(world, *folder, point->folder, replica);
         return {};
     }
     Schedule schedule = make_schedule(context.parts, settings.options().parts, length);
