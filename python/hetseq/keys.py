@@ -40,10 +40,12 @@ def begin_generators(seed: int) -> None:
 
 @contextlib.contextmanager
 def drawing_from(seed: int) -> Iterator[None]:
-    """What is drawn inside is the same on all ranks and in each run; these generators go on behind it as if nothing had been."""
+    """What is drawn inside is the same on all ranks and in each run. These generators, but for those of GPUs, go on behind it as
+    if nothing had been."""
     numpy = sys.modules.get("numpy")
     python, of_numpy = random.getstate(), numpy and numpy.random.get_state()
     with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed % 2**63)  # of GPUs too, on which a module may be made
         begin_generators(seed % 2**63)
         try:
             yield
