@@ -33,6 +33,13 @@ at_some_hosts() {
 # Sets status. A signal ends bash's wait early, so that it waits again, until the command is known to have ended (127).
 # Where the signal comes as the command ends, bash may lose its status and say -1. It was asked to stop then, and whether
 # it did `goes_on` sees from its checkpoint.
+# time_text SECONDS: as hetseq takes a time, of 999 days at most.
+time_text() {
+  local left=$(($1 < 999 * 86400 ? $1 : 999 * 86400)) days=''
+  ((left < 1000 * 3600)) || days=$((left / 86400))- left=$((left % 86400))
+  printf '%s%02d:%02d:%02d' "$days" $((left / 3600)) $((left / 60 % 60)) $((left % 60))
+}
+
 run_command() {
   local result left within=() started
   trap 'ask_to_stop USR1' USR1
@@ -42,7 +49,7 @@ run_command() {
   trap 'ask_to_stop INT' INT
   if [[ $limit ]]; then
     left=$((limit > SECONDS ? limit - SECONDS : 1))
-    within=(--time-limit "$(printf '%02d:%02d:%02d' $((left / 3600)) $((left / 60 % 60)) $((left % 60)))")
+    within=(--time-limit "$(time_text "$left")")
   fi
   started=("${command[@]}" "${within[@]}")
   ((${#at_hosts[@]} == 0)) || at_some_hosts

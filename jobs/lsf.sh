@@ -14,10 +14,12 @@ command=(mpirun --hostfile "$LSB_DJOB_HOSTFILE" hetseq train "\$HETSEQ_INPUTS/be
 max_requeues=20 # how often a job goes through the queue again at most
 min_ranks=1     # with fewer, where hosts were lost, it goes through the queue
 
-exec >>"hetseq-$LSB_JOBID.log" 2>&1 # LSF drops the output of a start that it requeues
+element=${LSB_JOBID}${LSB_JOBINDEX:+-$LSB_JOBINDEX} # of an array; 0: there is none
+element=${element%-0}
+exec >>"hetseq-$element.log" 2>&1 # LSF drops the output of a start that it requeues
 
 start_of_job() {
-  job=$LSB_JOBID
+  job=$element
   counter=$PWD/hetseq-$job.requeues # LSF tells no count of restarts
   restarts=$(cat "$counter" 2>/dev/null || echo 0)
 }

@@ -37,6 +37,10 @@ start_of_job() {
 # Submits the next job, which waits for this one's end. qrerun would keep the job's id, but only PBS's operators may use it.
 requeue() {
   local next variables=HETSEQ_REQUEUES=$((restarts + 1)),HETSEQ_CHAIN=$HETSEQ_CHAIN${HETSEQ_JOB:+,HETSEQ_JOB=$HETSEQ_JOB}
+  if [[ ${PBS_ARRAY_INDEX-}${PBS_ARRAYID-} ]]; then
+    say "status $status: not started again, since the script would be submitted as a whole array: submit $PBS_JOBID again"
+    return
+  fi
   next=$(qsub -W "depend=afterany:$job" -v "$variables" "$script") ||
     { say "qsub did not take $script: submit it again to go on"; return; }
   say "status $status: job $next goes on (number $((restarts + 1)) of at most $max_requeues)"

@@ -20,11 +20,11 @@ margin=60       # seconds before h_rt by which hetseq has stopped by itself
 start_of_job() {
   local h_rt
   job=$JOB_ID
-  counter=$PWD/hetseq-$job.requeues # Grid Engine counts no restarts
+  task=${SGE_TASK_ID-} task=${task#undefined} # of an array
+  counter=$PWD/hetseq-$job${task:+.$task}.requeues # Grid Engine counts no restarts
   read -r restarts HETSEQ_CHAIN 2>/dev/null <"$counter" || restarts=0
-  [[ ${SGE_TASK_ID:-undefined} == undefined ]] || HETSEQ_CHAIN='' # the tasks of an array share the counter
   # The first job's id: a copy waits until its predecessor left the run's folder.
-  export HETSEQ_CHAIN=${HETSEQ_CHAIN:-$job${SGE_TASK_ID:+.$SGE_TASK_ID}}
+  export HETSEQ_CHAIN=${HETSEQ_CHAIN:-$job${task:+.$task}}
   h_rt=$(qstat -j "$job" | sed -nE 's/^hard.resource_list:.*\bh_rt=([0-9]+).*/\1/p')
   if [[ $h_rt ]]; then
     limit=$((h_rt - margin))
@@ -39,6 +39,10 @@ requeue() {
   local next=''
   if qstat -s r -u '*' | awk -v job="$job" '$1 == job && $5 ~ /d/ {found = 1} END {exit !found}'; then
     say "deleted by qdel: submit it again to go on"
+    return
+  fi
+  if ((NHOSTS > 1)) && [[ $task ]]; then
+    say "status $status: not started again, since a copy would be one of the whole array: submit task $task again"
     return
   fi
   if ((NHOSTS > 1)); then

@@ -153,7 +153,8 @@ def compile_into(prefix: pathlib.Path, torch: dict[str, str | None], settings: d
     cuda, why = chooses_cuda(torch, settings.get("cuda", "auto"))
     device = "CUDA" if cuda else "CPU"
     say(f"building for torch {torch['version']} of {torch['folder']}, {device} ({why})")
-    with build_folder(f"wheel-torch-{torch['version']}-{device.lower()}") as folder:
+    kind = f"cuda{torch['cuda']}" if cuda else "cpu"  # CMake keeps which nvcc it found, and for which GPUs
+    with build_folder(f"wheel-torch-{torch['version']}-{kind}") as folder:
         run("cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
             "-DHETSEQ_BUILD_TESTS=OFF", "-DHETSEQ_INSTALL_LIBTORCH=OFF", "-DHETSEQ_PYTHON_WHEEL=ON",
             f"-DHETSEQ_LIBTORCH_DIR={torch['folder']}", f"-DHETSEQ_USE_CUDA={'ON' if cuda else 'OFF'}",

@@ -34,7 +34,7 @@ runpy.run_module("hetseq", run_name="__main__", alter_sys=True)
 // They read what a run left and need no model, or write a task's file.
 bool needs_no_task(const std::vector<std::string>& words) {
     return words.size() > 1 && (words[0] == "new" || words[0] == "report" || words[0] == "plan" ||
-                                (words[0] == "checkpoint" && words[1] == "list"));
+                                (words[0] == "checkpoint" && words[1] != "export"));
 }
 
 bool is_python_name(std::string_view name) {

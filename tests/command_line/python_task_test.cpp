@@ -83,7 +83,8 @@ TEST(PythonTaskTest, WhatNeedsNoModelNeedsNoPython) {
     EXPECT_TRUE(names_python_task({"checkpoint", "export", "--task-file", "my.py"}));
     EXPECT_FALSE(names_python_task({"report", "--task-file", "my.py"}));
     EXPECT_FALSE(names_python_task({"plan", "two.cfg", "--from", "my.py"}));
-    EXPECT_FALSE(names_python_task({"checkpoint", "list", "--task-file", "my.py"}));
+    for (const char* form : {"list", "verify", "inspect", "average"})
+        EXPECT_FALSE(names_python_task({"checkpoint", form, "--task-file", "my.py"})) << form;
 }
 
 }  // namespace

@@ -221,6 +221,23 @@ expect 0 0
 expect_log log 1 'chain 8'
 expect_updates run 40
 [[ ! -e hetseq-8.requeues ]] || fail 'the counter outlived the job'
+new_run 40
+FAKE_H_RT=7200000 start uge.sh
+expect 0 0
+expect_log log 1 '--time-limit 83-07:5'
+# Each task of an array has a count of its own.
+new_run 40
+SGE_TASK_ID=3 start uge.sh USR2
+expect 99 0
+expect_log hetseq-8.3.requeues 1 '1 8.3'
+SGE_TASK_ID=undefined start uge.sh
+expect 0 0
+expect_log hetseq-8.3.requeues 1 '1 8.3'
+rm hetseq-8.3.requeues
+new_run 400
+NHOSTS=2 SGE_TASK_ID=3 start uge.sh USR2
+expect 75 0
+expect_log log 1 'submit task 3 again'
 new_run 100 margin=3688
 for ((starts = 1; ; ++starts)); do
   start uge.sh

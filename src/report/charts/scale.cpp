@@ -13,6 +13,8 @@ namespace {
 constexpr std::array<double, 4> round_factors{1, 2, 5, 10};
 constexpr double tolerance = 1e-9;  // of a step, for sums of rounded numbers
 
+constexpr double least_width = 1e-12;  // of a range, of its values: below, steps would be roundings
+
 std::vector<double> multiples(double step, double low, double high) {
     std::vector<double> values;
     for (double k = std::ceil(low / step - tolerance); k * step <= high + tolerance * step; ++k)
@@ -20,11 +22,12 @@ std::vector<double> multiples(double step, double low, double high) {
     return values;
 }
 
-// A single value gets a neighbourhood of its own size.
+// A single value gets a neighbourhood of its own size, and so do values that differ by rounding.
 Interval widened(Interval range) {
-    if (range.high > range.low)
+    const double size = std::max(std::abs(range.low), std::abs(range.high));
+    if (range.high - range.low > least_width * size)
         return range;
-    const double margin = range.low == 0 ? 1 : std::abs(range.low) / 10;
+    const double margin = size == 0 ? 1 : size / 10;
     return {range.low - margin, range.high + margin};
 }
 
