@@ -12,6 +12,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 import torch
 
 from .datasets import Source, cache_folder, is_stream, numbered_dataset
+from .double import default_type
 from .keys import Key, drawing_from
 from .padding import extents, padded_rows
 from .readers import default_count
@@ -91,7 +92,6 @@ class BatchMaker:
         self._announced: dict[int, _Announced] = {}
         self._last = 0  # number of a share that was announced
         self._lock = threading.Lock()  # the loader's thread collates, and the main one does, as in the self-test
-        self._collating = threading.Lock()  # not held while samples are waited for
         self.seed = 1
         self._settings: dict[str, Any] = {}
         self._cache_dir = ""
@@ -244,7 +244,7 @@ class BatchMaker:
         return self._collated(self._padded(pieces), ids, epoch, not missing)
 
     def _collated(self, made: Batch, ids: torch.Tensor, epoch: Optional[int], has_targets: bool) -> Made:
-        with self._collating, _collating(_Collation(Key(self.seed, epoch), ids)):
+        with default_type, _collating(_Collation(Key(self.seed, epoch), ids)):
             return Made(collated(self._task, made), has_targets)
 
     def _source_of(self, given: Batch) -> Optional[Source]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
 import traceback
-from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence
 
 import torch
 
@@ -15,7 +16,7 @@ from .batches import BatchMaker
 from .callbacks import Callbacks
 from .chain import Chain
 from .cut_test import CutTest
-from .double import generator_states
+from .double import default_type, generator_states
 from .draw_places import scope, without_shells
 from .findings import own_generators
 from .gathered import Kept, metric_values, require_targets
@@ -73,6 +74,9 @@ class Binding:
         self.chain: Optional[Chain] = None  # once the trainer has asked for it
         self.kept: Optional[KeptValues] = None  # of a module that `Task.model` gives again
         self.has_trained = False
+        self.has_evaluated = self.has_predicted = False
+        self.has_gradient = False  # a loss of this process had one
+        self.writes_batch = False  # the task's methods change what they are given
         self.updates = 0  # that were applied
         self.has_tried_predict = True  # or needs no trial
         self.is_tested = False  # in front of a pipeline
@@ -125,14 +129,16 @@ class Binding:
         self.recomputation = Recomputation(module, self.task.recompute)
         scope.looks_at_groups, scope.exact = self.task.groups, self.task.exact
         self.buffers = Buffers(module)
-        self.has_trained, self.cut_test = False, CutTest(self.task, self.batches)
+        self.has_trained, self.has_evaluated, self.cut_test = False, False, CutTest(self.task, self.batches)
         self.has_tried_predict = not (self.task.self_test and settings.get("valid_data") and computed_metrics(self.task))
         return _description(self.task, module, self.keyed.sums, len(self.recomputation), self.groups)
 
     def forward(self, names: Sequence[str], tensors: Sequence[torch.Tensor], training: bool) -> list[torch.Tensor]:
         module, task = self.module, self.task
+        is_first = training and not self.has_trained or not training and not self.has_evaluated
         self._begin_forward(training)
-        results = self.keyed.forward(task.forward, module, dict(zip(names, tensors)))
+        with self._given(names, tensors, is_first) as batch:
+            results = self.keyed.forward(task.forward, module, batch)
         if self.has_trained and task.buffers == "constant":
             self.buffers.check()
         elif self.has_trained:
@@ -143,7 +149,29 @@ class Binding:
             self.buffers.begin()  # the test has written them, with the values that they had
         if self.has_trained:
             self.parameters.check()
-        return sums_of(results, list(task.losses), [] if training else metric_names(task))
+        return self._sums(results, training, names, tensors)
+
+    def _sums(self, results: Any, training: bool, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Of losses and metrics. A micro-batch may have no loss, but not the first one, if it has weight."""
+        task = self.task
+        sums = sums_of(results, list(task.losses), [] if training else metric_names(task))
+        if training and not self.has_gradient and torch.is_grad_enabled():
+            self.has_gradient = any(value.requires_grad for value in sums)
+            if not self.has_gradient and (not callable(task.weights) or any(weights_of(task, dict(zip(names, tensors))).values())):
+                raise TaskError(f"the sum of {', '.join(task.losses)} does not depend on a parameter to train: compute it with the "
+                                "model, without detach() or no_grad()")
+        return sums
+
+    @contextlib.contextmanager
+    def _given(self, names: Sequence[str], tensors: Sequence[torch.Tensor], is_first: bool = False) -> Iterator[Batch]:
+        """The batch for a method of the task. What is computed again, or predicted too, needs it as it is: where a method changes
+        it in place, each gets a copy. The first one gets one in any case."""
+        copies = is_first or self.writes_batch
+        batch = {name: tensor.clone() if copies else tensor for name, tensor in zip(names, tensors)}
+        given = list(batch.values())
+        versions = [tensor._version for tensor in given]
+        yield batch
+        self.writes_batch = self.writes_batch or any(tensor._version != version for tensor, version in zip(given, versions))
 
     def _begin_forward(self, training: bool) -> None:
         module = self.module
@@ -151,6 +179,7 @@ class Binding:
             self.has_trained = True
             self.buffers.begin()
             self.parameters = Parameters(module)
+        self.has_evaluated = self.has_evaluated or not training
         if module.training != training:
             module.train(training)
         self.keyed.sums.keeps = training
@@ -210,15 +239,17 @@ class Binding:
     def run_units(self, names: Sequence[str], tensors: Sequence[torch.Tensor], training: bool, begin: int, end: int,
                   carried: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """The hidden state behind units [begin, end), or the sums of losses and metrics where the last is among them."""
+        is_first = training and not self.has_trained or not training and not self.has_evaluated
         self._begin_forward(training)
         stage = self.chain.stage(begin, end, carried)
-        results = self.keyed.forward(stage.run, self.task.forward, self.module, dict(zip(names, tensors)), stage=stage)
+        with self._given(names, tensors, is_first) as batch:
+            results = self.keyed.forward(stage.run, self.task.forward, self.module, batch, stage=stage)
         self.buffers.check()
         if self.has_trained:
             self.parameters.check()
         if end < len(self.chain.units):
             return [results]
-        return sums_of(results, list(self.task.losses), [] if training else metric_names(self.task))
+        return self._sums(results, training, names, tensors)
 
     def self_test(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> bool:
         """Fails where the result depends on how a batch is cut. False where the micro-batch can't tell."""
@@ -230,10 +261,15 @@ class Binding:
         self.buffers.begin()  # the test has written them, with the values that they had
         return is_done
 
+    def learn_draws(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> None:
+        """Before the first forward of a process that has trained nothing."""
+        self.keyed.sums.keeps = False
+        self.cut_test.learn_draws_in_evaluation(self.module, self.keyed, dict(zip(names, tensors)))
+
     def _try_predict(self, batch: Batch) -> None:
         """For a metric over all predictions: a mistake shows now, and not after hours, at the first validation."""
         count = min(_MOST_TRIED, len(next(iter(batch.values()))))
-        few = {name: tensor[:count] for name, tensor in batch.items()}
+        few = {name: tensor[:count].clone() for name, tensor in batch.items()}
         names, values, lengths = self.predict(list(few), list(few.values()))
         self.module.train()
         Kept(self.task).add(dict(zip(names, zip(values, lengths))), torch.arange(count), few)
@@ -293,8 +329,9 @@ class Binding:
         self.module.eval()
         scope.predicts = True
         try:
-            with torch.no_grad():
-                results = self.task.predict(self.module, dict(zip(names, tensors)))
+            with torch.no_grad(), self._given(names, tensors, not self.has_predicted) as batch:
+                self.has_predicted = True
+                results = self.task.predict(self.module, batch)
         finally:
             scope.predicts = False
         if not isinstance(results, Mapping) or not results:
@@ -343,7 +380,8 @@ class Binding:
         torch.ops.hetseq.fail_events(_text_of(error))
 
     def weights(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> list[float]:
-        return list(weights_of(self.task, dict(zip(names, tensors))).values())
+        with default_type:
+            return list(weights_of(self.task, dict(zip(names, tensors))).values())
 
     def optimizer(self, names: Sequence[str], tensors: Sequence[torch.Tensor], factors: Sequence[float],
                   decays: Sequence[bool], lr: float, scheduled_by: str) -> tuple[
@@ -505,7 +543,7 @@ def _implement(name: str, method: Callable[..., Any]) -> None:
     _operators.impl(name, call, "CompositeImplicitAutograd")
 
 
-for _name in ("describe", "source", "is_split", "locate", "check_alike", "write_parts", "first_batch", "announce", "model", "self_test", "forward", "predict", "collate", "weights", "optimizer", "optimizer_step",
+for _name in ("describe", "source", "is_split", "locate", "check_alike", "write_parts", "first_batch", "announce", "model", "self_test", "learn_draws", "forward", "predict", "collate", "weights", "optimizer", "optimizer_step",
               "optimizer_rate", "optimizer_restored", "optimizer_end", "schedule", "take_sums", "recompute", "find_chain",
               "run_units", "begin_keeping", "keep", "kept", "metric", "begin_events", "end_events"):
     _implement("task_" + _name, getattr(Binding, _name))

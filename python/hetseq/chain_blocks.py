@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree
 
-from .draw_places import scope, without_shells
+from .draw_places import scope, signature_of, without_shells
 from .task import TaskError
 
 __all__ = ["Block", "Made", "Outside", "hidden_of", "divided", "listed_blocks", "made_shape", "others_of", "tensors_in", "with_hidden"]
@@ -24,6 +24,7 @@ class Block:
         self.index, self.name, self.module = index, name, module
         self._had_own = "forward" in vars(module)
         self.original = module.forward
+        self.__signature__ = signature_of(module.forward)
         module.__dict__["forward"] = self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

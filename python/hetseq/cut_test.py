@@ -79,6 +79,13 @@ class CutTest:
             samples = self._samples(samples)
         self._refuse(self_test.learn_draws(self._run(module, keyed), module, samples))
 
+    def learn_draws_in_evaluation(self, module: torch.nn.Module, keyed: randomness.Handle, rows: Batch) -> None:
+        """The same for a process that only evaluates."""
+        if self._task.self_test and not self._has_learnt:
+            self._has_learnt = True
+            module.eval()
+            self_test.learn_draws(self._evaluate(module, keyed), module, self._samples(rows))
+
     def _group(self, keyed: randomness.Handle) -> int:
         return 2 if keyed.norms.exists or self._task.groups else 1
 

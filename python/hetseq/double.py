@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import random
 import sys
+import threading
 from typing import Any, Iterator
 
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-__all__ = ["double", "generator_states", "jittered", "restored"]
+__all__ = ["default_type", "double", "generator_states", "jittered", "restored"]
+
+# The default type of the process is fp64 meanwhile: what other threads make of the task's methods waits for it.
+default_type = threading.RLock()
 
 _LESS = (torch.float32, torch.bfloat16, torch.float16)
 
@@ -47,6 +51,7 @@ def double(model: nn.Module) -> Iterator[None]:
     """Parameters and buffers in fp64; the same tensors again afterwards."""
     tensors = [t for t in (*model.parameters(), *model.buffers()) if t.is_floating_point()]
     data = [(tensor, tensor.data) for tensor in tensors]
+    default_type.acquire()
     default = torch.get_default_dtype()
     try:
         for tensor in tensors:
@@ -56,6 +61,7 @@ def double(model: nn.Module) -> Iterator[None]:
             yield
     finally:
         torch.set_default_dtype(default)
+        default_type.release()
         for tensor, value in data:
             tensor.grad = None
             if tensor.data.dtype != value.dtype:

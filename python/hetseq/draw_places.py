@@ -4,15 +4,17 @@ of the draw in it (see randomness.py)."""
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
+import inspect
 import itertools
 import types
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Optional
 
 import torch
 from torch import nn
 
-__all__ = ["Call", "RandomnessError", "Record", "groups", "next_draw", "refuse", "rows", "scope",
+__all__ = ["Call", "RandomnessError", "Record", "groups", "next_draw", "refuse", "rows", "scope", "signature_of",
            "without_shells"]
 
 _STEP = 0x632BE59BD9B4E019  # between the streams of a module's calls; odd, so they never meet
@@ -161,7 +163,9 @@ class Record:
         )
 
     def install(self) -> None:
-        self.module.__dict__["forward"] = self.forward
+        # What generates text looks at the arguments of its own forward.
+        generates = hasattr(self.module, "generate") and signature_of(self.original) is not None
+        self.module.__dict__["forward"] = _Signed(self) if generates else self.forward
 
     def remove(self) -> None:
         if self.had_own_forward:
@@ -176,6 +180,28 @@ class Record:
         module = memo.get(id(self.module), self.module)
         copied.original = types.MethodType(type(module).forward, module)
         return copied
+
+
+def signature_of(function: Any) -> Optional[inspect.Signature]:
+    """None for one that tells nothing, as that of a module in TorchScript."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+class _Signed:
+    """A record's `forward` with the arguments of the module's own."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self.__signature__ = signature_of(record.original)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._record.forward(*args, **kwargs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return copy.deepcopy(self._record.forward, memo)
 
 
 def next_draw() -> tuple[torch.Tensor, int]:

@@ -11,6 +11,7 @@ import torch
 
 from .configurations import read_options
 from .draw_places import without_shells
+from .keys import drawing_from
 from .task import Config, Option, TaskError
 from .trust import check_owners
 
@@ -66,8 +67,7 @@ def load(run: Union[str, os.PathLike[str]], task=None, *, trust: bool = False) -
     files = [folder / name for name in ("best.safetensors", "model.safetensors") if (folder / name).exists()]
     if not files:
         raise FileNotFoundError(f"{folder} has no model yet, neither best.safetensors nor model.safetensors")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(settings.get("seed", "1")) % 2**63)
+    with drawing_from(int(settings.get("seed", "1"))):
         model = task.model(Config(_choices(settings, task.options), task.options))
     names = {name: without_shells(name) for name in model.state_dict()}
     read = read_tensors(files[0])

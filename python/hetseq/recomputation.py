@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils import _pytree
 from torch.utils.checkpoint import checkpoint
 
-from .draw_places import scope, without_shells
+from .draw_places import scope, signature_of, without_shells
 from .task import TaskError
 
 
@@ -26,6 +26,7 @@ class _Recomputed:
         self._is_checked = False
         self._had_own = "forward" in vars(module)
         self._original = module.forward
+        self.__signature__ = signature_of(module.forward)
         self.again = False
         module.__dict__["forward"] = self
 

@@ -102,7 +102,4 @@ def sums_of(results: Any, losses: list[str], metrics: list[str]) -> list[torch.T
             shape = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
             raise TaskError(f"forward gave {shape} for '{name}': give a sum over the micro-batch, a tensor of one number")
         _name_coarse(name, value)
-    if torch.is_grad_enabled() and not any(results[name].requires_grad for name in losses):
-        raise TaskError(f"the sum of {', '.join(losses)} does not depend on a parameter to train: compute it with the "
-                        "model, without detach() or no_grad()")
     return [results[name].reshape(()) for name in losses] + [results[name].detach().reshape(()) for name in metrics]

@@ -178,6 +178,7 @@ class _SelfTest:
         self.zeros: list[str] = []  # metrics that are 0 in the evaluation
         self._written: set[str] = set()  # parameters that the forward itself changed
         self._noises: dict[tuple[str, bool], dict[tuple[str, str], float]] = {}
+        self._has_gradient = False
         self._seconds = 0.0  # of a forward and backward of all
 
     def _learn_draws(self) -> None:
@@ -198,6 +199,8 @@ class _SelfTest:
         generators = generator_states()
         whole = self._whole(self._sums)
         self.loss_names = set(whole.losses)
+        if not self._has_gradient:  # nothing is compared; the training says what is wrong
+            return found
         if not buffers_may_change:
             found += changed_buffers(self._model, buffers)
         found += written_parameters(self._written)
@@ -289,7 +292,10 @@ class _SelfTest:
             losses = self._call(self._run, positions, extra, trimmed)
             self._written |= {name for name, parameter in self._model.named_parameters()
                               if versions.get(name) != parameter._version}
-            sum(losses.values()).backward()
+            loss = sum(losses.values())
+            if loss.requires_grad:  # these samples may have no loss
+                self._has_gradient = True
+                loss.backward()
             gradients = {n: dense(p.grad).double() for n, p in parameters.items() if p.grad is not None}
             for parameter in parameters.values():
                 parameter.grad = None

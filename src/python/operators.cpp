@@ -104,6 +104,9 @@ TORCH_LIBRARY(hetseq, library) {
     // Before the first training forward: fails where the result depends on the cut of a batch.
     // False where the micro-batch is too small to tell.
     library.def("task_self_test(str[] names, Tensor[] tensors) -> bool");
+    // Before the first forward of a process that only evaluates: where samples lie in what it
+    // draws.
+    library.def("task_learn_draws(str[] names, Tensor[] tensors) -> ()");
     // The summed losses, and where it does not train the metrics.
     library.def("task_forward(str[] names, Tensor[] tensors, bool training) -> Tensor[]");
     // Predictions by name, and the lengths of the rows of each; empty where they have one shape.

@@ -142,6 +142,11 @@ public:
         if (is_training && !is_tested_)
             is_tested_ =
                 call_python("hetseq::task_self_test", {given.names, given.tensors}).at(0).toBool();
+        has_trained_ = has_trained_ || is_training;
+        if (!has_trained_ && !has_learnt_) {
+            has_learnt_ = true;
+            call_python("hetseq::task_learn_draws", {given.names, given.tensors});
+        }
         enter(batch, context);
         std::vector<at::Tensor> sums =
             call_python("hetseq::task_forward", {given.names, given.tensors, is_training})
@@ -274,6 +279,8 @@ private:
     bool has_own_buffers_;    // each rank, of which rank 0's count
     at::Tensor sums_;         // undefined: the module keeps no statistics of groups
     bool is_tested_ = false;  // that its results do not depend on the cut of a batch
+    bool has_trained_ = false;
+    bool has_learnt_ = false;  // where samples lie in what an evaluation draws
     std::map<std::string, Treatment> treatments_;
     std::set<std::string> transient_buffers_;
 };

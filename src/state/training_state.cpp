@@ -169,6 +169,7 @@ Json progress_json(const TrainingProgress& progress) {
               {"skips_in_a_row", progress.skips_in_a_row},
               {"reallocations", progress.reallocations},
               {"last_valid", evaluation_json(progress.last_valid)},
+              {"last_valid_update", progress.last_valid_update},
               {"best_valid", evaluation_json(progress.best_valid)},
               {"best_update", progress.best_update},
               {"validations_since_best", progress.validations_since_best},
@@ -206,6 +207,9 @@ TrainingProgress progress_of(const ReadJson& json) {
     progress.skips_in_a_row = count_of(json.at("skips_in_a_row"));
     progress.reallocations = count_of(json.at("reallocations"));
     progress.last_valid = evaluation_of(json.at("last_valid"));
+    progress.last_valid_update = json.contains("last_valid_update")  // earlier versions had none
+                                     ? count_of(json.at("last_valid_update"))
+                                     : progress.updates;
     progress.best_valid = evaluation_of(json.at("best_valid"));
     progress.best_update = count_of(json.at("best_update"));
     progress.validations_since_best = count_of(json.at("validations_since_best"));

@@ -132,12 +132,17 @@ std::vector<float> numbers_in(const at::Tensor& values) {
 
 class Classifying final : public LineAnswering {
 public:
-    Classifying(const fs::path& folder, const PartOptions& options) : files_{folder, options} {}
+    Classifying(const fs::path& folder, const PartOptions& options)
+        : files_{folder, options}, segments_{bert_config_of(options).type_vocab_size} {}
 
     std::optional<LineRow> row_of(const std::string& line) override {
         if (is_blank_line(line))
             return std::nullopt;
         const std::size_t tab = line.find('\t');
+        if (tab != std::string::npos && segments_ < 2)
+            throw BadData("it holds a tab, which divides two texts",
+                          "the model has one type of segment (type_vocab_size)",
+                          "remove the tab");
         SequencePieces row = files_.encoder.encode(
             line.substr(0, tab),
             tab == std::string::npos ? std::nullopt : std::optional{line.substr(tab + 1)});
@@ -183,6 +188,7 @@ public:
 
 private:
     LineFiles<SequenceEncoder> files_;
+    std::int64_t segments_;  // types of them
 };
 
 }  // namespace

@@ -29,13 +29,15 @@ public:
         const at::Tensor second = rows.at("second_segments").to(at::kLong);             // (n)
         const at::Tensor is_token = place < lengths.unsqueeze(1);
         MicroBatch batch;
-        const Masked masked = mask(ids, lengths, sample_ids, collation.epoch);
+        const Masked masked =
+            collation.predicts ? Masked{} : mask(ids, lengths, sample_ids, collation.epoch);
         batch.tensors["input_ids"] = ids.to(at::kLong);
         batch.tensors["segment_ids"] = ((place >= second.unsqueeze(1)) & is_token).to(at::kLong);
         batch.tensors["attention_mask"] = is_token.to(at::kLong);
         batch.tensors["masked_positions"] = at::tensor(masked.positions, at::kLong);
         batch.tensors["masked_labels"] = at::tensor(masked.labels, at::kLong);
-        batch.tensors["next_sentence_labels"] = rows.at("next_sentence_labels").to(at::kLong);
+        if (rows.contains("next_sentence_labels"))
+            batch.tensors["next_sentence_labels"] = rows.at("next_sentence_labels").to(at::kLong);
         batch.weights = {static_cast<double>(masked.labels.size()),
                          static_cast<double>(sample_ids.numel())};
         note_row_lengths(batch, is_token, batch.tensors.at("masked_positions"));

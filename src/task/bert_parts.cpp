@@ -94,7 +94,7 @@ CorpusSchema unmasked_schema(const BertConfig& config) {
                         .below_row_length_of = "input_ids",
                         .meaning = "where the second segment begins"};
     return {.kind = "BERT pretraining on unmasked pairs",
-            .fields = {ragged_ids(config), borders, next_sentence_labels(false)},
+            .fields = {ragged_ids(config), borders, next_sentence_labels(true)},
             .units_field = "input_ids"};
 }
 

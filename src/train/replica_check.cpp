@@ -29,7 +29,7 @@ ReplicaCheck::ReplicaCheck(const HostComm& world,
 
 ReplicaDrift ReplicaCheck::drift() const {
     if (shared_ != nullptr)
-        return {.largest_difference = shared_->drift(world_, parameters_)};
+        return shared_->drift(world_, parameters_, devices_);
     return compare_replicas(
         world_, communicator_, parameters_, alike_beside(parameters_, model_), devices_);
 }

@@ -29,6 +29,7 @@ bool Validator::run(std::int64_t epoch, const MicroBatchCap& most, TrainingProgr
         parts_.world.rank() == 0 && !why.empty())
         log::warn(why);
     progress.last_valid = evaluation;
+    progress.last_valid_update = progress.updates;
     if (best)
         progress.validations_since_best = 0;
     else if (evaluation.has_weight(options_.best_by.name))

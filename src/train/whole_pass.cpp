@@ -29,7 +29,7 @@ public:
                 run_forward(model(), micro_batch, work.context), work.weights, status);
             if (work.reduces && i + 1 == work.end)
                 reducer.arm();
-            if (loss.defined())
+            if (loss.defined() && loss.requires_grad())  // a task's micro-batch may have no loss
                 reducer.add_gradients_of([&] { backward_scaled(loss, work.loss_scale); });
         }
     }

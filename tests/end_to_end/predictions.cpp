@@ -1,6 +1,6 @@
 // Looks at files of predictions, and changes the data that they are made from:
 //   predictions score FILE SHARD...               prints accuracy, loss and the number of samples
-//   predictions same FILE FILE                    fails unless all values are equal
+//   predictions same FILE FILE [NAME...]          fails unless all values are equal
 //   predictions same-lengths FILE NAME SHARD... FIELD   fails unless the rows are as long as
 //   FIELD's predictions strip-labels SHARD... predictions bad-label SHARD ROW
 #include <algorithm>
@@ -56,7 +56,10 @@ int score(const Words& words) {
 }
 
 int same(const Words& words) {
-    for (const char* name : {"probabilities", "label"})
+    Words names(words.begin() + 2, words.end());
+    if (names.empty())
+        names = {"probabilities", "label"};
+    for (const std::string& name : names)
         if (read_numbers(words.at(0), name) != read_numbers(words.at(1), name))
             return 1;
     return 0;

@@ -107,6 +107,15 @@ assert all(abs(a - b) < 1e-9 for a, b in zip(one, three)), list(zip(one, three))
 assert sum(one[35:40]) / 5 < one[0] - 0.5, one
 PY
 
+# Predictions of unmasked pairs are of the text as it is: no seed of masks changes them.
+cp -r "$work/unmasked-run-1" "$work/other-seed"
+sed -i 's/^seed = .*/seed = 9/' "$work/other-seed/config.cfg"
+for run in unmasked-run-1 other-seed; do
+  run_ranks 1 "$bin/hetseq" predict "$work/$run" --data "$work/unmasked-1/valid*.h5" --threads 1 --output "$work/$run.h5"
+  expect_ok "predict unmasked pairs by $run"
+done
+"$bin/predictions" same "$work"/{unmasked-run-1,other-seed}.h5 embeddings || fail 'predictions are of masked text'
+
 # LAMB on ranks of 16 and 4 samples trains as on one rank, with dropout, on rows with padding and without.
 train_by_lamb() { # RANKS SAMPLES DATA FOLDER [OPTION...]
   run_ranks "$1" "$bin/hetseq" train "${bert[@]}" --data "$work/$3/train*.h5" --batch-size 20 --max-sentences "$2" \

@@ -41,7 +41,7 @@ at::Tensor by_kernel(const at::Tensor& x,
              ids.numel(),
              mask(),
              grid,
-             static_cast<T>(mask().scale()));
+             static_cast<ComputedType<T>>(mask().scale()));
     });
     return out;
 }
@@ -59,7 +59,7 @@ void run_tokens(const at::Tensor& x,
                     positions.const_data_ptr<std::int64_t>(),
                     mask(),
                     grid,
-                    static_cast<T>(mask().scale()));
+                    static_cast<ComputedType<T>>(mask().scale()));
     });
 }
 
@@ -117,7 +117,7 @@ void run_matrices(const at::Tensor& x,
                       ids.numel(),
                       mask(),
                       grid,
-                      static_cast<T>(mask().scale()));
+                      static_cast<ComputedType<T>>(mask().scale()));
     });
 }
 
@@ -181,6 +181,30 @@ TEST(CounterDropoutKernelTest, MayWorkInPlace) {
     });
 
     EXPECT_TRUE(x.equal(expected));
+}
+
+// Rounded to bf16, the scale of 10 % would be 0.16 % too small.
+TEST(CounterDropoutKernelTest, KeepsTheMeanIn16Bits) {
+    DropoutMask tenth = mask();
+    tenth.threshold = 58982;
+    const DropoutLayout layout{1, 8192, 1, 1, 1};
+    const DropoutGrid grid = dropout_grid(layout);
+    const at::Tensor x = at::rand({1, 8192}).add_(1).to(at::kBFloat16), ids = at::arange(1);
+    const at::Tensor out = at::empty_like(x);
+    simt::launch_independent({dropout_blocks(grid), 1}, {dropout_block_threads}, [&] {
+        drop(x.const_data_ptr<c10::BFloat16>(),
+             out.mutable_data_ptr<c10::BFloat16>(),
+             ids.const_data_ptr<std::int64_t>(),
+             1,
+             tenth,
+             grid,
+             static_cast<float>(tenth.scale()));
+    });
+
+    const at::Tensor kept = out.ne(0);
+    const double ratio = out.masked_select(kept).to(at::kDouble).sum().item<double>() /
+                         x.masked_select(kept).to(at::kDouble).sum().item<double>();
+    EXPECT_NEAR(ratio, tenth.scale(), 3e-4);
 }
 
 TEST(CounterDropoutKernelTest, RowsOfTokensHaveTheBitsOfTheCpu) {

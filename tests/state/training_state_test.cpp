@@ -35,6 +35,7 @@ TrainingState some_state() {
                                      .metrics = {{"accuracy", 0.5}},
                                      .samples = 10,
                                      .seconds = 3};
+    progress.last_valid_update = 12;
     progress.best_update = 10;
     progress.allocations = {{0, {20, 12}}, {5, {24, 8}}};
     progress.costs = {{.start_ms = 1, .unit_ms = 0.25, .micro_batch = 8}};
@@ -78,6 +79,7 @@ TEST(TrainingStateTest, IsReadAsItWasWritten) {
     EXPECT_EQ(read.run.layout->choice, state.run.layout->choice);
     EXPECT_EQ(read.progress.allocations, state.progress.allocations);
     EXPECT_EQ(read.progress.last_valid->losses[0].value, 0.1 + 0.2);  // to the last bit
+    EXPECT_EQ(read.progress.last_valid_update, 12);
     EXPECT_FALSE(read.progress.best_valid);
     EXPECT_EQ(read.progress.costs[0].unit_ms, 0.25);
 }

@@ -54,6 +54,7 @@ struct TrainingProgress {
     std::int64_t reallocations = 0;
     std::optional<LossScale::State> loss_scale;  // none: no rank computed in fp16
     std::optional<Evaluation> last_valid;
+    std::int64_t last_valid_update = 0;
     std::optional<Evaluation> best_valid;
     std::int64_t best_update = 0;
     std::int64_t validations_since_best = 0;

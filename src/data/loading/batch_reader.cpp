@@ -127,7 +127,7 @@ MicroBatch BatchReader::make_batch(std::int64_t block,
     for (std::int64_t sample = begin; sample < end; ++sample)
         samples.push_back({sample, sample - begin});
     copy_rows(shards_, layout_, samples, {{block, slot_.data()}}, rows);
-    MicroBatch batch = collated(collator, rows.fields, rows.sample_ids, {});
+    MicroBatch batch = collated(collator, rows.fields, rows.sample_ids, {.predicts = true});
     batch.sample_ids = rows.sample_ids;
     batch.samples = batch.units = end - begin;
     return batch;

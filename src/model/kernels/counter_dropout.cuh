@@ -4,12 +4,14 @@
 
 #include <cstdint>
 
+#include "computed_type.hpp"
 #include "dropout_grid.hpp"
 
 namespace hetseq::detail {
 
 /// The eight elements of one Philox call behind `x` and `out`: `first` and every `step`th after it.
-/// Those that are not below `end` are left out.
+/// Those that are not below `end` are left out. `scale` has no less than fp32's bits: rounded to
+/// bf16, it would make all that is kept too large or too small.
 template <class T>
 __device__ __forceinline__ void drop_call(const T* x,
                                           T* out,
@@ -19,7 +21,7 @@ __device__ __forceinline__ void drop_call(const T* x,
                                           const DropoutMask& mask,
                                           std::int64_t sample,
                                           std::uint32_t number,
-                                          T scale) {
+                                          ComputedType<T> scale) {
     T values[DropoutMask::slots];
 #pragma unroll
     for (std::uint32_t slot = 0; slot < DropoutMask::slots; ++slot) {
@@ -33,7 +35,8 @@ __device__ __forceinline__ void drop_call(const T* x,
         const std::uint32_t element = first + slot * step;
         const bool kept = DropoutMask::slot_of(bits, static_cast<int>(slot)) < mask.threshold;
         if (element < end)
-            out[element] = kept ? static_cast<T>(values[slot] * scale) : T(0);
+            out[element] =
+                kept ? static_cast<T>(static_cast<ComputedType<T>>(values[slot]) * scale) : T(0);
     }
 }
 
@@ -46,7 +49,7 @@ __global__ void drop(const T* x,
                      std::int64_t samples,
                      DropoutMask mask,
                      DropoutGrid grid,
-                     T scale) {
+                     ComputedType<T> scale) {
     const std::uint32_t call = blockIdx.x * blockDim.x + threadIdx.x;
     if (call >= grid.calls())
         return;
@@ -80,7 +83,7 @@ __global__ void drop_tokens(const T* x,
                             const std::int64_t* positions,
                             DropoutMask mask,
                             TokenGrid grid,
-                            T scale) {
+                            ComputedType<T> scale) {
     const std::uint32_t call = blockIdx.x * blockDim.x + threadIdx.x;
     if (call >= grid.calls())
         return;
@@ -116,7 +119,7 @@ __global__ void drop_matrices(const T* x,
                               std::int64_t samples,
                               DropoutMask mask,
                               MatrixGrid grid,
-                              T scale) {
+                              ComputedType<T> scale) {
     const std::uint32_t call = blockIdx.x * blockDim.x + threadIdx.x;
     if (call >= grid.calls())
         return;

@@ -13,13 +13,14 @@ void launch_dropout(const DropoutTensors<T>& tensors,
                     const DropoutGrid& grid,
                     cudaStream_t stream) {
     const dim3 blocks(dropout_blocks(grid), dropout_sample_blocks(tensors.samples));
-    drop<T><<<blocks, dropout_block_threads, 0, stream>>>(tensors.x,
-                                                          tensors.out,
-                                                          tensors.sample_ids,
-                                                          tensors.samples,
-                                                          mask,
-                                                          grid,
-                                                          static_cast<T>(mask.scale()));
+    drop<T>
+        <<<blocks, dropout_block_threads, 0, stream>>>(tensors.x,
+                                                       tensors.out,
+                                                       tensors.sample_ids,
+                                                       tensors.samples,
+                                                       mask,
+                                                       grid,
+                                                       static_cast<ComputedType<T>>(mask.scale()));
 }
 
 template <class T>
@@ -28,13 +29,14 @@ void launch_matrix_dropout(const DropoutTensors<T>& tensors,
                            const MatrixGrid& grid,
                            cudaStream_t stream) {
     const dim3 blocks(dropout_blocks(grid), dropout_sample_blocks(tensors.samples));
-    drop_matrices<T><<<blocks, dropout_block_threads, 0, stream>>>(tensors.x,
-                                                                   tensors.out,
-                                                                   tensors.sample_ids,
-                                                                   tensors.samples,
-                                                                   mask,
-                                                                   grid,
-                                                                   static_cast<T>(mask.scale()));
+    drop_matrices<T>
+        <<<blocks, dropout_block_threads, 0, stream>>>(tensors.x,
+                                                       tensors.out,
+                                                       tensors.sample_ids,
+                                                       tensors.samples,
+                                                       mask,
+                                                       grid,
+                                                       static_cast<ComputedType<T>>(mask.scale()));
 }
 
 template <class T>
@@ -42,14 +44,14 @@ void launch_token_dropout(const TokenDropoutTensors<T>& tensors,
                           const DropoutMask& mask,
                           const TokenGrid& grid,
                           cudaStream_t stream) {
-    drop_tokens<T>
-        <<<dropout_blocks(grid), dropout_block_threads, 0, stream>>>(tensors.x,
-                                                                     tensors.out,
-                                                                     tensors.sample_ids,
-                                                                     tensors.positions,
-                                                                     mask,
-                                                                     grid,
-                                                                     static_cast<T>(mask.scale()));
+    drop_tokens<T><<<dropout_blocks(grid), dropout_block_threads, 0, stream>>>(
+        tensors.x,
+        tensors.out,
+        tensors.sample_ids,
+        tensors.positions,
+        mask,
+        grid,
+        static_cast<ComputedType<T>>(mask.scale()));
 }
 
 #define HETSEQ_INSTANTIATE(T)                                                            \

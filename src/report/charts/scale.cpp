@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<double, 4> round_factors{1, 2, 5, 10};
 constexpr double tolerance = 1e-9;  // of a step, for sums of rounded numbers
 
-constexpr double least_width = 1e-12;  // of a range, of its values: below, steps would be roundings
+constexpr double least_width = 1e-6;  // of a range, relative to its values: no curve shows less
 
 std::vector<double> multiples(double step, double low, double high) {
     std::vector<double> values;

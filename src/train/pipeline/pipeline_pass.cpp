@@ -146,6 +146,12 @@ private:
         }
     }
 
+    // The one at which this stage broke off stays the one that is judged.
+    void take_up(std::size_t i) {
+        if (!is_broken_)
+            enter(i);
+    }
+
     void break_off() {
         failure_ = std::current_exception();
         is_broken_ = true;
@@ -167,7 +173,15 @@ private:
             return;
         if (!gets_gradients)
             channel_.wait_for_sends(stage_.next, stage_.most_in_flight);
-        channel_.start_send(stage_.next, as_sent(outputs, gets_gradients));
+        send(stage_.next, [&] { return as_sent(outputs, gets_gradients); });
+    }
+
+    // The other stages wait for what there is no memory to send, too.
+    template <class Make>
+    void send(int to, const Make& tensors) {
+        attempt(true, [&] { channel_.start_send(to, tensors()); });
+        if (is_broken_)
+            channel_.start_send(to, {});
     }
 
     // A message that the device has no memory for stays the next one. The other stages wait for
@@ -196,9 +210,9 @@ private:
 
     void forward_one(const Work& work, std::size_t i, UpdateStatus& status) {
         const ProfilerRange range{"forward", static_cast<std::int64_t>(i)};
+        take_up(i);
         Flight flight{.inputs = received_input(), .outputs = {}};
         attempt(stage_.is_first() || !flight.inputs.empty(), [&] {
-            enter(i);
             const MicroBatch micro_batch = work.share.on_device(work.share.micro_batches()[i]);
             const Carried carried =
                 run_chain_units(model(), stage_.units, {flight.inputs}, micro_batch, work.context);
@@ -208,9 +222,9 @@ private:
                     loss.defined())
                     flight.outputs = {loss};
         });
+        send_on(flight.outputs, stage_.gets_gradients);
         if (is_broken_)
             flight = {.is_lost = true};
-        send_on(flight.outputs, stage_.gets_gradients);
         flights_.push_back(std::move(flight));
     }
 
@@ -218,16 +232,15 @@ private:
         const ProfilerRange range{"backward", static_cast<std::int64_t>(i)};
         Flight flight = std::move(flights_.front());
         flights_.pop_front();
+        take_up(i);
         const Tensors gradients = stage_.gets_gradients ? received(stage_.next) : Tensors{};
         attempt(!flight.is_lost && (!stage_.gets_gradients || !gradients.empty()), [&] {
-            enter(i);
             if (work.reduces && i + 1 == work.end)
                 reducer.arm();
             reducer.add_gradients_of([&] { backward_of(flight, gradients, work.loss_scale); });
         });
         if (stage_.sends_gradients)
-            channel_.start_send(stage_.previous,
-                                is_broken_ ? Tensors{} : gradients_of(flight.inputs));
+            send(stage_.previous, [&] { return gradients_of(flight.inputs); });
     }
 
     void backward_of(const Flight& flight, const Tensors& gradients, double loss_scale) const {

@@ -44,6 +44,7 @@ SharedParameters::SharedParameters(const HostComm& world,
     for (const auto& [ranks, names] : groups) {
         for (const std::string& name : names)
             group_of_.emplace(name, among_.size());
+        first_.push_back(ranks.front());
         auto& among = among_.emplace_back();
         if (ranks.size() < 2)
             continue;
@@ -71,16 +72,44 @@ bool SharedParameters::has_any() const {
         among_.begin(), among_.end(), [](const auto& among) { return among != nullptr; });
 }
 
-double SharedParameters::drift(const HostComm& world, const FlatParameters& parameters) const {
-    double largest = 0;
-    for (const GradientBucket& run : runs_of(*this, parameters))
-        if (Communicator* const holders = among(run.group)) {
-            const at::Tensor own = part_of(parameters.values(), run);
-            const at::Tensor first = own.clone();
-            holders->broadcast(first, 0);
-            largest = std::max(largest, largest_difference(own, first));
+ReplicaDrift SharedParameters::drift(const HostComm& world,
+                                     const FlatParameters& parameters,
+                                     const std::vector<std::string>& devices) const {
+    const at::NoGradGuard no_grad;
+    const std::string& device = devices.at(static_cast<std::size_t>(world.rank()));
+    ReplicaDrift own;
+    bool is_odd = false;
+    for (const GradientBucket& run : runs_of(*this, parameters)) {
+        Communicator* const holders = among(run.group);
+        if (holders == nullptr)
+            continue;
+        const at::Tensor values = part_of(parameters.values(), run);
+        const at::Tensor of_first = values.clone();
+        holders->broadcast(of_first, first);
+        if (values.view(at::kByte).equal(of_first.view(at::kByte)))
+            continue;
+        is_odd = is_odd || devices.at(static_cast<std::size_t>(first_[run.group])) == device;
+        for (const FlatParameters::Parameter& parameter : parameters.all_parameters()) {
+            const std::int64_t begin = parameter.offset - run.offset;
+            if (begin < 0 || begin >= run.numel)
+                continue;
+            const double difference =
+                largest_difference(values.narrow(0, begin, parameter.numel),
+                                   of_first.narrow(0, begin, parameter.numel));
+            if (difference > own.largest_difference)
+                own = {.largest_difference = difference, .tensor = parameter.name};
         }
-    return world.all_reduce(largest, ReduceOp::max);
+    }
+    const std::vector<double> differences = world.all_gather(own.largest_difference);
+    const auto largest = std::max_element(differences.begin(), differences.end());
+    ReplicaDrift drift{
+        .largest_difference = *largest,
+        .tensor = world.broadcast(own.tensor, static_cast<int>(largest - differences.begin()))};
+    const std::vector<std::int64_t> odd = world.all_gather(std::int64_t{is_odd});
+    for (std::size_t rank = 0; rank < odd.size(); ++rank)
+        if (odd[rank] != 0)
+            drift.odd_ranks.push_back(static_cast<int>(rank));
+    return drift;
 }
 
 void SharedParameters::copy_from_first(const FlatParameters& parameters,

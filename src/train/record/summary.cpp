@@ -350,7 +350,7 @@ std::string Summary::json(const TrainerReport& report) const {
     if (report.goodput)
         json["goodput"] = goodput_json(*report.goodput);
     if (report.last_valid) {
-        json["valid"] = evaluation_json(*report.last_valid, report.updates);
+        json["valid"] = evaluation_json(*report.last_valid, report.last_valid_update);
         if (report.best_valid)
             json["valid"]["best"] = evaluation_json(*report.best_valid, report.best_update);
     }

@@ -52,7 +52,7 @@ TEST(ScaleTest, RangesOfAnySizeFit) {
     for (const Spacing spacing : {Spacing::linear, Spacing::logarithmic})
         for (const double low : {1e-300, 3e-9, 0.7, 99.0, 1e12})
             for (const double factor :
-                 {1.0, 1 + 2.3e-16, 1 + 1e-14, 1 + 2e-12, 1.0001, 3.3, 1e3, 1e8}) {
+                 {1.0, 1 + 2.3e-16, 1 + 1e-14, 1 + 2e-12, 1 + 2e-6, 1.0001, 3.3, 1e3, 1e8}) {
                 const Scale scale = Scale::around({low, low * factor}, spacing);
                 EXPECT_GE(scale.position(low), -1e-9) << low << " " << factor;
                 EXPECT_LE(scale.position(low * factor), 1 + 1e-9) << low << " " << factor;

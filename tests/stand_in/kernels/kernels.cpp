@@ -41,7 +41,7 @@ void launch_dropout(const DropoutTensors<T>& tensors,
                                           tensors.samples,
                                           mask,
                                           grid,
-                                          static_cast<T>(mask.scale()));
+                                          static_cast<ComputedType<T>>(mask.scale()));
                                  });
     });
 }
@@ -67,7 +67,7 @@ void launch_matrix_dropout(const DropoutTensors<T>& tensors,
                                                    tensors.samples,
                                                    mask,
                                                    grid,
-                                                   static_cast<T>(mask.scale()));
+                                                   static_cast<ComputedType<T>>(mask.scale()));
                                  });
     });
 }
@@ -90,7 +90,7 @@ void launch_token_dropout(const TokenDropoutTensors<T>& tensors,
                         tensors.positions,
                         mask,
                         grid,
-                        static_cast<T>(mask.scale()));
+                        static_cast<ComputedType<T>>(mask.scale()));
         });
     });
 }

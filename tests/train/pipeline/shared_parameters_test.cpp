@@ -1,14 +1,18 @@
 #include "hetseq/train/pipeline/shared_parameters.hpp"
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/optim/optimizer.hpp"
+#include "hetseq/train/replica_sync.hpp"
 
 #include "test_world.hpp"
 #include "train/pipeline/staged_replica.hpp"
+#include <gmock/gmock.h>
 
 namespace hetseq::test {
 namespace {
@@ -80,11 +84,23 @@ TEST_F(SharedParametersTest, AllHoldersGetTheValuesAndTheStateOfTheFirst) {
 }
 
 TEST_F(SharedParametersTest, TheyDriftByTheLargestDifferenceOfTheirCopies) {
-    EXPECT_EQ(replica_->shared()->drift(world_, parameters()), 0);
-    if (world_.rank() == world_.size() - 1)
+    const int last = world_.size() - 1;
+    const std::vector<std::string> like(static_cast<std::size_t>(world_.size()), "cpu");
+    std::vector<std::string> unlike = like;
+    unlike.back() = "another";
+    const auto drift = [&](const std::vector<std::string>& devices) {
+        return replica_->shared()->drift(world_, parameters(), devices);
+    };
+    EXPECT_EQ(drift(like).largest_difference, 0);
+    EXPECT_TRUE(drift(like).is_within(0));
+    if (world_.rank() == last)
         matrix_in(parameters().values()).select(0, 5).add_(0.25);
 
-    EXPECT_NEAR(replica_->shared()->drift(world_, parameters()), 0.25, 1e-6);
+    EXPECT_NEAR(drift(like).largest_difference, 0.25, 1e-6);
+    EXPECT_THAT(drift(like).odd_ranks, testing::ElementsAre(last));
+    EXPECT_FALSE(drift(like).is_within(1));
+    EXPECT_NE(drift(like).tensor, "");
+    EXPECT_TRUE(drift(unlike).is_within(1));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace hetseq {
 struct Collation {
     std::int64_t epoch = 0;      // from 0; validation has only epoch 0
     bool trains = false;         // they are trained on
+    bool predicts = false;       // no loss is computed of them: nothing is masked, targets may lack
     std::int64_t announced = 0;  // what `Collator::announce` gave for them and others; 0: nothing
     std::int64_t first = 0;      // the place of the first of them among the announced ones
 };

@@ -16,6 +16,7 @@ class FlatParameters;
 class HostComm;
 class MpiEnvironment;
 class Optimizer;
+struct ReplicaDrift;
 
 /// Where a model is cut over ranks: the parameters of which several ranks have a copy each, since
 /// stages of one pipeline share them, or since there are several pipelines. Parameters form groups
@@ -43,12 +44,17 @@ public:
     /// Collective. All holders get what the first has of them in `flat`, a tensor like the flat
     /// gradients.
     void copy_from_first(const FlatParameters& parameters, const at::Tensor& flat) const;
-    /// Collective over `world`; the same on all ranks. How far the copies are apart.
-    double drift(const HostComm& world, const FlatParameters& parameters) const;
+    /// Collective over `world`; the same on all ranks. How far the copies are apart from those of
+    /// their first holders: odd are the ranks whose device is like a first holder's, and whose
+    /// copy is not. `devices`: by rank; like ones have one name.
+    ReplicaDrift drift(const HostComm& world,
+                       const FlatParameters& parameters,
+                       const std::vector<std::string>& devices) const;
 
 private:
     std::map<std::string, std::size_t> group_of_;       // by name
     std::vector<std::unique_ptr<Communicator>> among_;  // by group
+    std::vector<int> first_;                            // holder of each group
     std::vector<std::string> elsewhere_;
 };
 

@@ -56,7 +56,8 @@ struct LineModel {
 
     std::vector<Prediction> predict(const TensorDict& rows, std::int64_t count) const {
         const at::NoGradGuard no_grad;
-        MicroBatch input = collated(*collator, rows, at::arange(count, at::kLong), {});
+        MicroBatch input =
+            collated(*collator, rows, at::arange(count, at::kLong), {.predicts = true});
         for (auto& [name, tensor] : input.tensors)
             tensor = tensor.to(device);
         return run_predict(*model, input);

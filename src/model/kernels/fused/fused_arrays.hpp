@@ -3,21 +3,10 @@
 
 #include <cstdint>
 
+#include "model/kernels/computed_type.hpp"
 #include "model/kernels/dropout_grid.hpp"
 
 namespace hetseq::detail {
-
-/// What is computed with values of type T: fp32 at least.
-template <class T>
-struct Computed {
-    using Type = float;
-};
-template <>
-struct Computed<double> {
-    using Type = double;
-};
-template <class T>
-using ComputedType = typename Computed<T>::Type;
 
 /// A row of a sample in the numbers of dropout's Philox calls.
 struct DropoutRow {
