@@ -10,6 +10,7 @@ from . import randomness, self_test
 from .reading import makes_batches
 from .results import metric_names, sums_of, weights_of
 from .batches import BatchMaker, Made
+from .findings import NoLoss
 from .samples import Samples
 from .task import Batch, Ragged, Task, TaskError, overrides
 
@@ -31,7 +32,8 @@ class CutTest:
         self._to_collate: Optional[Batch] = None  # the most samples that the task's collate was given
         self._is_done = not task.self_test
         self._has_learnt = False  # of a micro-batch of one sample
-        self._waits = 0  # since the test passed with rows of one length
+        self._has_passed = False  # with rows of one length
+        self._waits = 0  # micro-batches that did not tell
         self._untold: list[str] = []  # metrics that were 0 for all samples
         self._validations = 0  # that looked at them again
 
@@ -56,11 +58,11 @@ class CutTest:
 
     def run(self, module: torch.nn.Module, keyed: randomness.Handle, rows: Batch) -> bool:
         """Fails where the result depends on how a batch is cut. False where a later micro-batch is to be tested too:
-        where this one has one sample, or, on a GPU, its ragged rows have one length."""
+        where this one has one sample, or no loss, or, on a GPU, its ragged rows have one length."""
         if self._is_done:
             return True
         samples = self._samples(rows)
-        if self._waits > 0 and not self._tells_padding(samples):
+        if self._has_passed and not self._tells_padding(samples):
             self._waits += 1
             return self._end(self._waits > _MOST_WAITS)
         count = self_test.choose_count(module, samples.fields, len(samples))
@@ -68,8 +70,13 @@ class CutTest:
             if not self._has_learnt:
                 self.learn_draws(module, keyed, samples)
             return False
-        self._check(module, keyed, samples, count)
         self._waits += 1
+        try:
+            self._check(module, keyed, samples, count)
+        except NoLoss:  # if no micro-batch has one, the training says so
+            self._to_collate = None  # others are looked at
+            return self._end(self._waits > _MOST_WAITS)
+        self._has_passed = True
         return self._end(self._tells_padding(samples))
 
     def learn_draws(self, module: torch.nn.Module, keyed: randomness.Handle, samples: Samples | Batch) -> None:
@@ -80,9 +87,8 @@ class CutTest:
         self._refuse(self_test.learn_draws(self._run(module, keyed), module, samples))
 
     def learn_draws_in_evaluation(self, module: torch.nn.Module, keyed: randomness.Handle, rows: Batch) -> None:
-        """The same for a process that only evaluates."""
-        if self._task.self_test and not self._has_learnt:
-            self._has_learnt = True
+        """The same for what is drawn in evaluation, before a process trains, if it does. Called once."""
+        if self._task.self_test:
             module.eval()
             self_test.learn_draws(self._evaluate(module, keyed), module, self._samples(rows))
 

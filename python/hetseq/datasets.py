@@ -6,6 +6,7 @@ import functools
 import hashlib
 import itertools
 import json
+import math
 import os
 import pathlib
 import random
@@ -88,7 +89,12 @@ class Source:
         self.is_written = dataset is not None and self.stream is None and is_stream(dataset)  # as shards, from its begin to its end
         self._transforms = overrides(task, "transform")
         self._told = time.monotonic()  # how far writing is
-        self.readers = Readers(self.make, processes, self.title, None if self.stream is None else self.stream.position)
+        try:
+            self.readers = Readers(self.make, processes, self.title, None if self.stream is None else self.stream.position)
+        except BaseException:
+            if self.stream is not None:
+                self.stream.end()
+            raise
 
     def __len__(self) -> int:
         return len(self.dataset if self.stream is None else self.stream)
@@ -326,7 +332,13 @@ def _digest(piece: Mapping[str, Any]) -> str:
 def _features(piece: Mapping[str, Any]) -> dict[str, list[float]]:
     """By field: the shape, the mean and the standard deviation."""
     values = {name: piece[name][0] for name in sorted(piece)}
-    return {name: [*value.shape, *((float(value.mean()), float(value.std())) if value.size > 0 else ())] for name, value in values.items()}
+    return {name: [*value.shape, *((_number(value.mean(dtype="float64")), _number(value.std(dtype="float64"))) if value.size > 0 else ())]
+            for name, value in values.items()}
+
+
+def _number(value: Any) -> float:
+    """As JSON can hold one."""
+    return float(value) if math.isfinite(value) else 0.0
 
 
 def _alike(own: Mapping[str, Sequence[float]], other: Mapping[str, Sequence[float]]) -> bool:

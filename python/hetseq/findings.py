@@ -25,6 +25,10 @@ class Found(Exception):
         self.texts = list(texts)
 
 
+class NoLoss(Exception):
+    """No loss of the samples depends on a parameter: none of them may have one."""
+
+
 class NotFinite(Found):
     """The sums themselves."""
 

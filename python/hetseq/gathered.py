@@ -92,8 +92,8 @@ class Kept:
 
 def _in_order(parts: Sequence[torch.Tensor]) -> dict[str, Column]:
     """Predictions and targets of all samples in the order of the data. parts: what `take` gave on each rank."""
-    read = [torch.load(io.BytesIO(ctypes.string_at(part.data_ptr(), part.numel())), weights_only=True)
-            for part in parts if part.numel() > 0]
+    read = [torch.load(io.BytesIO((ctypes.c_char * part.numel()).from_address(part.data_ptr())), weights_only=True)
+            for part in parts if part.numel() > 0]  # string_at knows no more than 2 GiB
     order = torch.cat([ids for ids, _ in read]).argsort()
     result: dict[str, Column] = {}
     for name in list(read[0][1]) if read else ():

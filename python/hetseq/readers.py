@@ -72,7 +72,11 @@ class _Process:
         self._work = work
         self._given: collections.deque[concurrent.futures.Future] = collections.deque()  # what it makes now, in order
         self._next: Optional[tuple[Message, concurrent.futures.Future]] = None  # taken from the work, and not sent yet
-        threading.Thread(target=self._give_work, daemon=True).start()
+        try:
+            threading.Thread(target=self._give_work, daemon=True).start()
+        except BaseException:
+            self.kill()
+            raise
 
     def _give_work(self) -> None:
         try:
@@ -146,7 +150,13 @@ class Readers:
     def __init__(self, make: Callable[..., Any], count: int, title: str, position: Optional[Callable[[], int]] = None):
         self.count, self._title, self._position = count, title, position
         self._work: queue.SimpleQueue = queue.SimpleQueue()
-        self._processes = [_Process(make, self._work) for _ in range(count)]
+        self._processes: list[_Process] = []
+        try:
+            for _ in range(count):
+                self._processes.append(_Process(make, self._work))
+        except BaseException:  # those that were started would wait for this process, and it for them
+            self.end()
+            raise
 
     def submit(self, *arguments: Any) -> concurrent.futures.Future:
         future: concurrent.futures.Future = concurrent.futures.Future()

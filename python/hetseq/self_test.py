@@ -18,7 +18,7 @@ from torch import nn
 
 from .batch_sums import TOLD
 from .double import double, generator_states, jittered, restored
-from .findings import (Found, NotFinite, changed_buffers, check_collate, listed, mixed_in_collate,
+from .findings import (Found, NoLoss, NotFinite, changed_buffers, check_collate, listed, mixed_in_collate,
                        own_generators, refusals, unsampled_draws,
                        written_parameters)
 from .samples import Batch, Samples
@@ -97,6 +97,7 @@ def check(
     that nothing can be told of them (`check_evaluation`). `group`: so many samples are a group that no cut divides.
     `exact`: False leaves out what compares cuts, but for means in place of sums.
 
+    Raises NoLoss where the samples have none, so that nothing can be compared.
     Parameters, gradients, buffers and torch's generators are afterwards as before. Backward runs, and
     with it what hooks on the parameters do: the trainer's are idle until a step's last backward.
     """
@@ -199,8 +200,8 @@ class _SelfTest:
         generators = generator_states()
         whole = self._whole(self._sums)
         self.loss_names = set(whole.losses)
-        if not self._has_gradient:  # nothing is compared; the training says what is wrong
-            return found
+        if not self._has_gradient:
+            raise NoLoss
         if not buffers_may_change:
             found += changed_buffers(self._model, buffers)
         found += written_parameters(self._written)

@@ -61,6 +61,24 @@ TASKS = f"""
             x = self.normalised(batch["x"][keep]).to(model[0].weight.dtype)
             return F.cross_entropy(model[2](model[0](x)), batch["label"][keep], reduction="sum")
 
+    class Rare(Sparse):  # few samples have a label, and their loss depends on the cut
+        def dataset(self, config, split):
+            return [dict(sample, label=int(i % 12 == 0)) for i, sample in enumerate(super().dataset(config, split))]
+        def forward(self, model, batch):
+            loss = super().forward(model, batch)
+            print("a loss" if loss.requires_grad else "no loss" if torch.is_grad_enabled() else "")
+            return loss * len(batch["label"])
+
+    class Half(Base):  # sums of its samples are beyond the type's range
+        fields = dict(Base.fields, x=hetseq.Field(torch.float16, (400,)))
+        def dataset(self, config, split):
+            draw = numpy.random.default_rng(4)
+            return [{{"x": (draw.random(400, "float32") * 3e4).astype("float16"), "label": int(draw.integers(3))}} for _ in range({SAMPLES})]
+        def model(self, config):
+            return nn.Linear(400, 3)
+        def normalised(self, x):
+            return x.float() / 3e4
+
     class Permuted(Base):
         class module(nn.Module):
             def __init__(self):
@@ -103,6 +121,15 @@ class HabitsTest(Case):
         self.train("Sparse", "--max-sentences", 20)
         self.train("Sparse", "--max-sentences", capacities(2, 1, 3), "--balance", "declared", ranks=3)
         self.assert_near("Sparse", 1e-12)
+
+    def test_the_self_test_waits_for_samples_with_a_loss(self):
+        text = self.hetseq(1, "train", "tasks.py:Rare", "--batch-size", 20, "--max-update", 6, "--max-sentences", 4, "--threads", 1,
+                           "--balance", "equal", "--cache-dir", "cache", code=78)
+        self.assertEqual(next(line for line in text.splitlines() if line in ("a loss", "no loss")), "no loss")
+        self.assertIn("the result would depend on how a batch is cut", text)
+
+    def test_samples_in_fp16(self):
+        self.train("Half", "--max-sentences", 20)
 
     def test_a_model_that_draws_from_numpy_is_loaded_as_it_was_trained(self):
         self.train("Permuted", "--max-sentences", 20)
