@@ -37,7 +37,7 @@ start_of_job() {
 # others (Grid Engine waits there for a clean-up that has already happened), so a copy of it is submitted.
 requeue() {
   local next=''
-  if qstat -s r -u '*' | awk -v job="$job" '$1 == job && $5 ~ /d/ {found = 1} END {exit !found}'; then
+  if qstat -s r -u '*' | awk -v job="$job" -v task="$task" '$1 == job && (task == "" || $NF == task) && $5 ~ /d/ {found = 1} END {exit !found}'; then
     say "deleted by qdel: submit it again to go on"
     return
   fi

@@ -571,13 +571,16 @@ class _Writer:
         self.shards[-1].finish()
         paths = [self.folder / f"{self.name}-{i:05}-of-{len(self.shards):05}.h5" for i in range(len(self.shards))]
         mark = self.folder / _UNFINISHED
-        mark.write_text(f"The shards {self.name}-* are being replaced. If nothing does so any more, write them again with "
-                        "overwrite=True.\n")
+        is_others = mark.exists() and f"The shards {self.name}-* " not in mark.read_text()  # which are not whole yet: it stays
+        if not is_others:
+            mark.write_text(f"The shards {self.name}-* are being replaced. If nothing does so any more, write them again with "
+                            "overwrite=True.\n")
         for path in former:
             path.unlink()
         for shard, path in zip(self.shards, paths):
             os.replace(shard.path, path)
-        mark.unlink(missing_ok=True)
+        if not is_others:
+            mark.unlink(missing_ok=True)
         descriptor = os.open(self.folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)

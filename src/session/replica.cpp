@@ -280,6 +280,8 @@ void Replica::identify_data(const RunIdentity* before) {
     if (valid_feed_)
         valid_data_identity_ =
             identity(*valid_feed_, before != nullptr ? &before->valid_data : nullptr);
+    else if (before != nullptr)
+        valid_data_identity_ = before->valid_data;  // what the best model was judged by
 }
 
 void Replica::use_average() {

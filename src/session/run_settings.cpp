@@ -128,6 +128,7 @@ std::string capacity_option(const RunSettings& settings) {
     return settings.option_at(&capacity_place(settings)).name;
 }
 
+constexpr std::int64_t any_length = 0;
 constexpr std::int64_t default_samples = 32;            // of a micro-batch
 constexpr std::int64_t largest_number = 1'000'000'000;  // no micro-batch has so many samples
 
@@ -192,26 +193,30 @@ void check_batch_options(const RunSettings& settings) {
                         "the samples of --dataset " + options.dataset + " have one shape",
                         "give --batch-size");
     if (settings.counts_samples() && options.batch_tokens > 0)
-        throw BadConfig("--batch-tokens was given",
-                        "the task names no field whose tokens are counted",
-                        "give --batch-size, or name the field in the task (tokens)");
+        log::warn("--batch-tokens " + std::to_string(options.batch_tokens) +
+                  " counts samples (the task names no field whose tokens are counted): give "
+                  "--batch-size, or name the field in the task (tokens)");
 }
 
-// Every sample must fit every rank that works. Stages' micro-batches may be smaller than a sample
-// that is given leave by --max-length: it is then one by itself.
+// Every sample must fit every rank that works. Micro-batches of stages that are given may be
+// smaller than a sample, which is then one by itself: a plan has made them so.
 void settle_length(RunSettings& settings) {
     std::int64_t smallest = 0;
     for (const std::int64_t tokens : settings.capacities)
         if (tokens > 0 && (smallest == 0 || tokens < smallest))
             smallest = tokens;
-    const std::int64_t length = settings.options().max_length;
-    if (length > smallest && settings.options().virtual_workers == "none")
+    const Options& options = settings.options();
+    const std::int64_t length = options.max_length;
+    const bool is_cut = options.virtual_workers != "none" && options.stage_units != "auto";
+    if (length > smallest && !is_cut)
         throw BadConfig("--max-length " + std::to_string(length) + " is above --max-tokens",
                         "a rank's micro-batches hold " + std::to_string(smallest) + " tokens",
                         "raise --max-tokens or lower --max-length");
-    settings.corpus.max_length = length > 0 ? length : smallest;
+    settings.corpus.max_length = length > 0                                ? length
+                                 : is_cut && !options.corpus.skip_too_long ? any_length
+                                                                           : smallest;
     // What is left out belongs to the run, on other ranks too.
-    if (settings.options().corpus.skip_too_long)
+    if (options.corpus.skip_too_long)
         settings.settle(settings.options().max_length, settings.corpus.max_length);
 }
 

@@ -368,6 +368,7 @@ bool Trainer::optimizer_goes_first(Verdict verdict) const {
 void Trainer::update_parameters(Verdict verdict) {
     activity::enter(Phase::optimizing, update_ + 1);
     note_optimizer_time();
+    is_applied_ = verdict == Verdict::apply;
     if (parts_.checkpoints != nullptr)
         copying_ms_ = parts_.checkpoints->wait_for_copy();
     report_.checkpoint_wait_ms = std::max(report_.checkpoint_wait_ms, copying_ms_);
@@ -445,6 +446,7 @@ void Trainer::record(double step_ms) {
                            .epoch = told.epoch + 1,
                            .losses = told.losses,
                            .weightless = told.weightless,
+                           .is_applied = is_applied_,
                            .lr = lr_,
                            .grad_norm = told.gradient_norm,
                            .loss_scale = report_.loss_scale,

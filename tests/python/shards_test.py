@@ -159,6 +159,10 @@ class ArraysTest(ShardsTest):
             shards.write_shards({"a": np.ones(4)}, self.folder, rows_per_shard=1, overwrite=True)
 
         self.assertEqual([path.name for path in self.folder.iterdir()], ["prepare.unfinished"])
+        shards.write_shards({"a": np.ones(4)}, self.folder, name="valid")  # another set changes nothing of that
+        self.assertTrue((self.folder / "prepare.unfinished").exists())
+        shards.write_shards({"a": np.ones(4)}, self.folder, overwrite=True)
+        self.assertFalse((self.folder / "prepare.unfinished").exists())
 
 
 class SamplesTest(ShardsTest):

@@ -35,9 +35,10 @@ TEST(TaskDefaultsTest, WhatTheyNameExists) {
 }
 
 // A checkpoint holds all values as JSON.
-TEST(MergedValuesTest, OtherBytesThanUtf8AreRefused) {
+TEST(EncodingTest, OtherBytesThanUtf8AreRefused) {
+    EXPECT_NO_THROW(check_encoding({{"data", "m\xc3\xbcller/*.h5"}}));
     try {
-        merged_values({{{"task", "mnist"}, {"data", "m\xfcller/*.h5"}}, {}}, builtin_parts());
+        check_encoding({{"data", "m\xfcller/*.h5"}});
         FAIL() << "they are taken";
     } catch (const BadConfig& error) {
         EXPECT_NE(std::string(error.what()).find("--data"), std::string::npos) << error.what();

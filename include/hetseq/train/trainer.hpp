@@ -198,6 +198,7 @@ private:
     double agreed_ = 0;                        // when the ranks had agreed on the last wave [s]
     std::vector<double> compute_ms_;           // by rank, of the update before
     double own_update_ms_ = 0;                 // of the last update, beside computing
+    bool is_applied_ = false;                  // the last update
     double gather_wait_ms_ = 0;                // before it, for the values of the one before
     std::int64_t computed_ = 1;                // updates, between the last two that were applied
     double lr_ = 0;

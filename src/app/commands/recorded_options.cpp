@@ -1,5 +1,6 @@
 #include "recorded_options.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -60,20 +61,35 @@ std::string least_of(const std::string& list) {
     return least;
 }
 
+std::int64_t number_of(const std::string& text) {
+    return text.empty() ? 0 : std::stoll(text);
+}
+
+// Of --max-tokens, where nothing is said of it.
+std::int64_t default_tokens(const OptionValues& values, const Parts& parts) {
+    const OptionSpec& option = run_options().at(example_options, &example_options.max_tokens);
+    const auto task = values.find(option_name(example_options.task));
+    if (task != values.end() && parts.tasks.has(task->second))
+        for (const auto& [name, value] : parts.tasks.get(task->second).defaults)
+            if (name == option.name)
+                return number_of(least_of(value));
+    return number_of(option.default_value);
+}
+
 // The ranks may be others than the training's, but its samples are as long as they were. A stage of
 // a pipeline may have held less than the longest.
-void keep_room_for_a_sample(OptionValues& values) {
-    const auto tokens = values.find(option_name(example_options.max_tokens));
-    if (tokens == values.end())
-        return;
-    const std::string least = least_of(tokens->second);
-    const auto length = values.find(option_name(example_options.max_length));
-    const std::string longest = length != values.end() ? least_of(length->second) : "";
-    if (least.empty())
-        values.erase(tokens);
-    else
-        tokens->second =
-            longest.empty() || std::stoll(least) > std::stoll(longest) ? least : longest;
+void keep_room_for_a_sample(OptionValues& values, const Parts& parts) {
+    const auto text_of = [&](const std::string& name) {
+        const auto found = values.find(name);
+        return found == values.end() ? std::string{} : found->second;
+    };
+    const std::string& tokens = option_name(example_options.max_tokens);
+    const std::int64_t needed =
+        std::max(number_of(least_of(text_of(tokens))),
+                 number_of(least_of(text_of(option_name(example_options.max_length)))));
+    values.erase(tokens);
+    if (needed > default_tokens(values, parts))
+        values[tokens] = std::to_string(needed);
 }
 
 void choose_data(OptionValues& values, RunData data) {
@@ -109,7 +125,7 @@ GivenOptions options_of_run(const std::filesystem::path& run,
                                               &example_options.shard_by,
                                               &example_options.max_sentences})
         drop_option(result.file, *option_by_rank);
-    keep_room_for_a_sample(result.file);
+    keep_room_for_a_sample(result.file, parts);
     keep_fp64_alone(result.file);
     forget_what_was_sent(result.file);
     drop_option(result.file, example_options.batch_size);

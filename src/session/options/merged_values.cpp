@@ -97,25 +97,22 @@ void check_owned_options(const OptionTable& table,
     }
 }
 
-// Checkpoints and reports hold all values, and their JSON holds nothing else.
-void check_encoding(const GivenOptions& given) {
-    for (const OptionValues* place : {&given.line, &given.file})
-        for (const auto& [name, value] : *place)
-            if (valid_utf8_bytes(value) != value.size())
-                throw BadConfig("the value of --" + name + " is not UTF-8",
-                                "a checkpoint could not hold it",
-                                "rename what it names, or reach it by a link with another name");
-}
-
 }  // namespace
 
 OptionValues merged_values(const GivenOptions& given, const Parts& parts) {
-    check_encoding(given);
     const TaskPart& task = task_of(given, parts);
     const OptionTable table = option_table(parts);
     const OptionValues common = values_of(option_table(), task, given);
     check_owned_options(table, task, given, common);
     return values_of(options_in_use(parts, common), task, given);
+}
+
+void check_encoding(const OptionValues& values) {
+    for (const auto& [name, value] : values)
+        if (valid_utf8_bytes(value) != value.size())
+            throw BadConfig("the value of --" + name + " is not UTF-8",
+                            "a checkpoint could not hold it",
+                            "rename what it names, or reach it by a link with another name");
 }
 
 }  // namespace hetseq

@@ -100,12 +100,18 @@ std::vector<MeasuredSize> measure_chain(const HostComm& world,
         const MeasuredSize large = measure(capacity);
         const MeasuredSize small = measure(std::max<std::int64_t>(capacity / measured_part, 1));
         const std::int64_t least = least_size(settings, feed, model);
+        // Groups are not divided: so many samples of a micro-batch are computed.
+        const auto in_groups = [&](std::int64_t size) {
+            const std::int64_t group = settings.options().norm_group;
+            return least > 1 && size >= group ? size / group * group : size;
+        };
         std::vector<MeasuredSize> sizes;
         for (std::int64_t part = 1;
              part == 1 || (part <= smallest_part && capacity / part >= least);
              part *= 2) {
-            share.recut(cap_of(settings, capacity / part));
-            MeasuredSize size{.micro_batch = capacity / part,
+            const std::int64_t most = in_groups(capacity / part);
+            share.recut(cap_of(settings, most));
+            MeasuredSize size{.micro_batch = most,
                               .micro_batches = std::ssize(share.micro_batches()),
                               .batch = size_of(settings, share)};
             const auto actual = static_cast<double>(size_of(settings, largest(settings, share)));

@@ -56,12 +56,13 @@ std::string question_of(const RunSettings& settings) {
     return join(lines, "\n");
 }
 
-// No smaller than the longest sample.
+// Of one shape: rows of unequal length must fit, and nobody has looked at them yet.
 void limit_micro_batches(const std::vector<std::int64_t>& most, RunSettings& settings) {
-    const std::int64_t least = settings.is_ragged() ? settings.corpus.max_length : 1;
+    if (settings.is_ragged())
+        return;
     for (std::size_t r = 0; r < most.size(); ++r)
         if (most[r] > 0)
-            settings.capacities[r] = std::min(settings.capacities[r], std::max(most[r], least));
+            settings.capacities[r] = std::min(settings.capacities[r], most[r]);
     settings.settle(size_place(settings), rank_list(settings.capacities));
 }
 
@@ -73,7 +74,8 @@ void record_layout(const LayoutChoice& choice, RunSettings& settings) {
         settings.settle(settings.options().virtual_workers, "none");
         const std::string& balance = settings.options().balance.policy;
         const bool is_known = choice.micro_batches.size() == settings.capacities.size();
-        if (is_known && (balance == "equal" || balance == "declared"))
+        const bool is_measured = balance == "auto" && settings.capacities.size() > 1;
+        if (is_known && !is_measured && balance != "file")
             limit_micro_batches(choice.micro_batches, settings);
         return;
     }
@@ -94,9 +96,6 @@ void record_layout(const LayoutChoice& choice, RunSettings& settings) {
     settings.settle(settings.options().virtual_workers, join(workers, ","));
     settings.settle(settings.options().stage_units, stage_units_text(units));
     settings.settle(size_place(settings), rank_list(micro_batches));
-    // A longer sample is a micro-batch by itself.
-    if (settings.is_ragged())
-        settings.settle(settings.options().max_length, settings.corpus.max_length);
 }
 
 std::optional<LayoutRecord> layout_record(const RunSettings& settings, const LayoutChoice& choice) {

@@ -88,7 +88,7 @@ void Recorder::train(const UpdateRecord& record) {
     timed_samples_ += record.samples;
     timed_units_ += record.units;
     ms_ += record.step_ms;
-    const bool finite = std::isfinite(total(record.losses));
+    const bool finite = record.is_applied && std::isfinite(total(record.losses));
     window_.finite_updates += finite ? 1 : 0;
     for (std::size_t j = 0; finite && j < window_.losses.size(); ++j)
         window_.losses[j] += record.losses[j];

@@ -57,7 +57,11 @@ bool is_event_file(const fs::path& file) {
     return file.filename().string().find("tfevents") != std::string::npos;
 }
 
+// What models of text keep beside them.
 bool is_vocabulary(const fs::path& file) {
+    for (const char* name : {"vocab.txt", "tokenizer_config.json", "labels.txt"})
+        if (file.filename() == name)
+            return true;
     return file.extension() == ".vocabulary";
 }
 
@@ -231,7 +235,10 @@ void RunFolder::remove_temporary_files() const {
                            [&](const fs::path& of) {
                                return is_temporary_name(name, of.filename().string());
                            }) ||
-               is_temporary_name(name, name.substr(0, name.find(".vocabulary")) + ".vocabulary");
+               is_temporary_name(name, name.substr(0, name.find(".vocabulary")) + ".vocabulary") ||
+               is_temporary_name(name, "vocab.txt") ||
+               is_temporary_name(name, "tokenizer_config.json") ||
+               is_temporary_name(name, "labels.txt");
     });
 }
 

@@ -116,6 +116,16 @@ TEST_F(RecorderTest, AMeanLeavesOutBatchesWithoutWeight) {
     EXPECT_EQ(events_with("train/loss"), 2);
 }
 
+// Its loss is a number where the gradient is none.
+TEST_F(RecorderTest, AMeanLeavesOutSkippedUpdates) {
+    Recorder recorder = make(2);
+    recorder.train({.update = 1, .losses = {2, 0}, .step_ms = 1});
+    recorder.train({.update = 2, .losses = {9, 0}, .is_applied = false, .step_ms = 1});
+
+    ASSERT_EQ(lines().size(), 1U);
+    EXPECT_EQ(lines()[0]["loss"], 2);
+}
+
 TEST_F(RecorderTest, WritesValidationsAndEvents) {
     Recorder recorder = make(1);
     recorder.valid(

@@ -128,6 +128,7 @@ TEST_F(RunFolderTest, OverwritingRemovesTheFilesOfTheEarlierRunAndNoOthers) {
                                  earlier.model(),
                                  earlier.best_model(),
                                  earlier.model_config(),
+                                 base_ / "run" / "vocab.txt",
                                  base_ / "run" / "notes.txt"})
         touch(file);
 
@@ -141,7 +142,8 @@ TEST_F(RunFolderTest, OverwritingRemovesTheFilesOfTheEarlierRunAndNoOthers) {
                                  folder.summary(),
                                  folder.model(),
                                  folder.best_model(),
-                                 folder.model_config()})
+                                 folder.model_config(),
+                                 base_ / "run" / "vocab.txt"})
         EXPECT_FALSE(fs::exists(file)) << file;
     EXPECT_TRUE(fs::exists(base_ / "run" / "notes.txt"));
 }

@@ -9,4 +9,7 @@ namespace hetseq {
 /// defaults, and these override the table's. Throws BadConfig for an unknown task or part.
 OptionValues merged_values(const GivenOptions& given, const Parts& parts);
 
+/// Throws BadConfig where a value is not UTF-8: the JSON of checkpoints holds nothing else.
+void check_encoding(const OptionValues& values);
+
 }  // namespace hetseq

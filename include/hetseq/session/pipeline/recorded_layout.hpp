@@ -12,8 +12,8 @@ struct RunSettings;
 
 /// From now on the options of `settings` ask for these pipelines, or for replicas. They stand in
 /// config.cfg and in checkpoints, so that the run can be repeated with the same bits. Replicas
-/// whose memory nobody measures again (--balance equal or declared) have the micro-batches by which
-/// the layout fits.
+/// whose memory nobody measures again (--balance equal or declared, or one rank) have the
+/// micro-batches by which the layout fits, where samples have one shape.
 void record_layout(const LayoutChoice& choice, RunSettings& settings);
 
 /// For checkpoints: `choice`, whose ranks are those of `settings`, and what was asked for. None:

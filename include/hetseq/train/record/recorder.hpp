@@ -27,6 +27,7 @@ struct UpdateRecord {
     std::int64_t epoch = 0;                    // counted from 1
     std::vector<double> losses;                // by term, normalised
     std::vector<std::size_t> weightless = {};  // terms that the batch has no weight in
+    bool is_applied = true;                    // it was not skipped
     double lr = 0;
     double grad_norm = 0;                        // before clipping
     std::optional<LossScale::State> loss_scale;  // none: there is none

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,7 @@
 #include "hetseq/train/shares/peak_memory.hpp"
 #include "hetseq/train/watch/watchdog.hpp"
 #include "hetseq/session/options/idle_options.hpp"
+#include "hetseq/session/options/merged_values.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
 #include "hetseq/session/pipeline/pipeline_report.hpp"
 #include "hetseq/session/pipeline/recorded_layout.hpp"
@@ -197,10 +200,16 @@ StartingPoint restore_newest(const HostComm& world,
                              ResumeCandidates& candidates,
                              std::optional<ResumePoint>& point,
                              Replica& replica) {
-    while (point) {
+    constexpr std::chrono::seconds moment{1};
+    for (bool again = true; point;) {
         try {
             return restore(world, settings, *point, replica);
         } catch (const AgreedError& error) {
+            // What cannot be read now may be there a moment later, as when it was verified.
+            if (std::exchange(again, false) && error.code() == ExitCode::io) {
+                std::this_thread::sleep_for(moment);
+                continue;
+            }
             candidates.pass(error);
             point = candidates.next();
         }
@@ -223,6 +232,7 @@ struct Attempt {
 Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_seconds) {
     const HostComm& world = context.world;
     SettledOptions& settled = crew.options;
+    agree_on(world, [&] { check_encoding(settled.values()); });
     std::optional<RunFolder> run_folder;
     if (!settled.options().save_dir.empty())
         run_folder.emplace(world,
