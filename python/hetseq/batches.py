@@ -111,7 +111,7 @@ class BatchMaker:
 
     def is_split(self, name: str) -> bool:
         """Whether data of this name are a dataset, and no files."""
-        return name in self._task._given_data or reads_dataset(self._task) and torch.ops.hetseq.names_no_file(name)
+        return name in self._task._given_data or reads_dataset(self._task) and torch.ops.hetseq.may_name_split(name)
 
     def kind(self, name: str) -> str:
         """How the trainer reads data of this name: "files"; "samples", by their numbers; "shards", that are written."""

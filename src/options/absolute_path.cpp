@@ -18,13 +18,33 @@ std::string absolute_if_file(const std::string& name_or_file) {
                : name_or_file;
 }
 
-bool names_no_file(const std::string& name) {
+namespace {
+
+bool has_letters_of_name(const std::string& name) {
     constexpr const char* letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
     constexpr const char* others = "0123456789-";
-    std::error_code unknown;
     return name.find_first_of(letters) == 0 &&
-           name.find_first_not_of(std::string(letters) + others) == std::string::npos &&
-           !fs::exists(name, unknown);
+           name.find_first_not_of(std::string(letters) + others) == std::string::npos;
+}
+
+bool holds_no_shards(const fs::path& folder) {
+    std::error_code failure;
+    fs::directory_iterator entry(folder, failure);
+    for (; !failure && entry != fs::directory_iterator(); entry.increment(failure))
+        if (const fs::path ending = entry->path().extension(); ending == ".h5" || ending == ".hdf5")
+            return false;
+    return !failure;
+}
+
+}  // namespace
+
+bool names_no_file(const std::string& name) {
+    std::error_code unknown;
+    return has_letters_of_name(name) && !fs::exists(name, unknown);
+}
+
+bool may_name_split(const std::string& name) {
+    return names_no_file(name) || (has_letters_of_name(name) && holds_no_shards(name));
 }
 
 bool can_be_written(const fs::path& folder) {

@@ -78,8 +78,8 @@ TORCH_LIBRARY(hetseq, library) {
     // at all of torch's 3,000 operators would take longer than all else at a start.
     library.def("random_operators() -> str[]", random_operators);
 
-    library.def("names_no_file(str name) -> bool",
-                [](const std::string& name) { return hetseq::names_no_file(name); });
+    library.def("may_name_split(str name) -> bool",
+                [](const std::string& name) { return hetseq::may_name_split(name); });
 
     // What processes can still take of the host's memory, or of this one's control groups [MiB].
     library.def("available_memory_mb() -> int", [] { return hetseq::available_memory_mb(); });

@@ -329,6 +329,9 @@ class DatasetTest(Case):
     def test_a_dataset_that_is_given_is_read_where_a_folder_has_its_split_s_name(self):
         (self.folder / "train").mkdir()
         self.script(1, 'train("given", task.Images, data=task.Tuples(), max_update=1)')
+        (self.folder / "train/cat.jpg").touch()  # a split of that name, of a task with a dataset
+        self.command("split", "Read", updates=1)
+        self.hetseq(1, "train", "split/config.cfg", "--save-dir", "again", "--cache-dir", "cache")
 
     def test_what_collate_draws_of_shards_depends_on_the_seed(self):
         self.script(1, 'hetseq.write_shards(task.rows(), "shards")')

@@ -32,7 +32,7 @@ std::string absolute_names(const std::string& list) {
     for (const std::string& name : names_in_spec(list)) {
         std::error_code unknown;
         const std::string path = fs::exists(name, unknown) ? escaped_name(name) : name;
-        const bool stays = path.front() == '/' || names_no_file(name);
+        const bool stays = path.front() == '/' || may_name_split(name);
         paths += (paths.empty() ? "" : ",") + (stays ? path : here + path);
     }
     return paths;

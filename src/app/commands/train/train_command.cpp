@@ -280,8 +280,10 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
         return {.code = say_dry_run(world, settings, plan)};
     if (plan.is_finished) {
         log::info("nothing to do: " + point->folder.string() + " is the end of the run");
-        if (folder != nullptr && point->is_own)
+        if (folder != nullptr && point->is_own) {
+            keep_best_model(world, *folder, start.progress);
             keep_final_model(world, *folder, point->folder, replica);
+        }
         return {};
     }
     Schedule schedule = make_schedule(context.parts, settings.options().parts, length);
