@@ -30,9 +30,6 @@ at_some_hosts() {
   done
 }
 
-# Sets status. A signal ends bash's wait early, so that it waits again, until the command is known to have ended (127).
-# Where the signal comes as the command ends, bash may lose its status and say -1. It was asked to stop then, and whether
-# it did `goes_on` sees from its checkpoint.
 # time_text SECONDS: as hetseq takes a time, of 999 days at most.
 time_text() {
   local left=$(($1 < 999 * 86400 ? $1 : 999 * 86400)) days=''
@@ -40,6 +37,9 @@ time_text() {
   printf '%s%02d:%02d:%02d' "$days" $((left / 3600)) $((left / 60 % 60)) $((left % 60))
 }
 
+# Sets status. A signal ends bash's wait early, so that it waits again, until the command is known to have ended (127).
+# Where the signal comes as the command ends, bash may lose its status and say -1. It was asked to stop then, and whether
+# it did `goes_on` sees from its checkpoint.
 run_command() {
   local result left within=() started
   trap 'ask_to_stop USR1' USR1

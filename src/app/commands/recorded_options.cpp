@@ -46,23 +46,20 @@ void forget_what_was_sent(OptionValues& values) {
     drop_option(values, example_options.reduce_precision);
 }
 
-// "4096" of "0=16384,1=4096,2=0": what each rank that worked held, which the longest sample fits.
-std::string least_of(const std::string& list) {
-    std::string least;
+// 4096 of "0=16384,1=4096,2=0": what each rank that worked held, which the longest sample fits.
+// 0: the text holds none.
+std::int64_t least_of(const std::string& list) {
+    std::int64_t least = 0;
     std::int64_t number = 0;
     for (const std::string& entry : split(list, ',')) {
         const std::string text = entry.substr(entry.rfind('=') + 1);
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
         if (error != std::errc() || end != text.data() + text.size())
-            return "";
-        if (number > 0 && (least.empty() || number < std::stoll(least)))
-            least = text;
+            return 0;
+        if (number > 0 && (least == 0 || number < least))
+            least = number;
     }
     return least;
-}
-
-std::int64_t number_of(const std::string& text) {
-    return text.empty() ? 0 : std::stoll(text);
 }
 
 // Of --max-tokens, where nothing is said of it.
@@ -72,8 +69,8 @@ std::int64_t default_tokens(const OptionValues& values, const Parts& parts) {
     if (task != values.end() && parts.tasks.has(task->second))
         for (const auto& [name, value] : parts.tasks.get(task->second).defaults)
             if (name == option.name)
-                return number_of(least_of(value));
-    return number_of(option.default_value);
+                return least_of(value);
+    return least_of(option.default_value);
 }
 
 // The ranks may be others than the training's, but its samples are as long as they were. A stage of
@@ -84,9 +81,8 @@ void keep_room_for_a_sample(OptionValues& values, const Parts& parts) {
         return found == values.end() ? std::string{} : found->second;
     };
     const std::string& tokens = option_name(example_options.max_tokens);
-    const std::int64_t needed =
-        std::max(number_of(least_of(text_of(tokens))),
-                 number_of(least_of(text_of(option_name(example_options.max_length)))));
+    const std::int64_t needed = std::max(
+        least_of(text_of(tokens)), least_of(text_of(option_name(example_options.max_length))));
     values.erase(tokens);
     if (needed > default_tokens(values, parts))
         values[tokens] = std::to_string(needed);

@@ -47,7 +47,6 @@ const MicroBatch& largest(const RunSettings& settings, const LoadedShare& share)
     });
 }
 
-// Collective. The first batch, of which every rank gets all.
 // What a micro-batch must hold at the least: a whole group of samples that the model looks at.
 std::int64_t least_size(const RunSettings& settings, Feed& feed, const Model& model) {
     if (settings.is_ragged() || !model.has_groups(Mode::train))
@@ -57,6 +56,7 @@ std::int64_t least_size(const RunSettings& settings, Feed& feed, const Model& mo
     return plan.largest_group();
 }
 
+// Collective. The first batch, of which every rank gets all.
 LoadedShare first_batch(const HostComm& world,
                         const RunSettings& settings,
                         Feed& feed,

@@ -1,6 +1,7 @@
 #include "hetseq/train/record/run_folder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -57,12 +58,13 @@ bool is_event_file(const fs::path& file) {
     return file.filename().string().find("tfevents") != std::string::npos;
 }
 
-// What models of text keep beside them.
+// What models of text keep beside them, besides vocabularies of other names.
+constexpr std::array text_file_names{"vocab.txt", "tokenizer_config.json", "labels.txt"};
+
 bool is_vocabulary(const fs::path& file) {
-    for (const char* name : {"vocab.txt", "tokenizer_config.json", "labels.txt"})
-        if (file.filename() == name)
-            return true;
-    return file.extension() == ".vocabulary";
+    return file.extension() == ".vocabulary" ||
+           std::ranges::any_of(text_file_names,
+                               [&](const char* name) { return file.filename() == name; });
 }
 
 template <class Chosen>
@@ -236,9 +238,8 @@ void RunFolder::remove_temporary_files() const {
                                return is_temporary_name(name, of.filename().string());
                            }) ||
                is_temporary_name(name, name.substr(0, name.find(".vocabulary")) + ".vocabulary") ||
-               is_temporary_name(name, "vocab.txt") ||
-               is_temporary_name(name, "tokenizer_config.json") ||
-               is_temporary_name(name, "labels.txt");
+               std::ranges::any_of(text_file_names,
+                                   [&](const char* of) { return is_temporary_name(name, of); });
     });
 }
 
