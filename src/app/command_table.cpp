@@ -57,9 +57,8 @@ CommandDescription evaluate() {
               .help = "",
               .arguments = {{"RUN",
                              Count::optional,
-                             "a run's folder; its options, model and validation data are "
-                             "used unless the options below say otherwise; without RUN, "
-                             "--task, --init-model and --data are needed"}},
+                             "a run's folder, whose options, model and validation data are used; "
+                             "without it: --task, --init-model and --data"}},
               .own_options = evaluate_options().table(),
               .options = options_of_runs(
                   {"task",       "model",         "model-config", "init-model",   "dataset",
@@ -105,26 +104,11 @@ CommandDescription check() {
 
 // All but `others`: a benchmark writes nothing and stops by itself.
 OptionTable step_options(std::vector<std::string> others) {
-    const char* const of_runs[] = {"resume",
-                                   "restore-file",
-                                   "reset-optimizer",
-                                   "reset-lr-scheduler",
-                                   "reset-position",
-                                   "save-interval",
-                                   "save-interval-updates",
-                                   "save-minutes",
-                                   "keep-last",
-                                   "time-limit",
-                                   "stop-after",
-                                   "stop-signals",
-                                   "checkpoint-signals",
-                                   "stop-exit-code",
-                                   "stall-timeout",
-                                   "drop-below",
-                                   "save-dir",
-                                   "overwrite",
-                                   "dry-run"};
-    others.insert(others.end(), std::begin(of_runs), std::end(of_runs));
+    for (const OptionSpec& option : option_table())
+        if (option.group == "Checkpoints and stopping" && option.name != "check-interval" &&
+            option.name != "drift")
+            others.push_back(option.name);
+    others.insert(others.end(), {"save-dir", "overwrite", "dry-run"});
     return all_options_but(others);
 }
 

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hetseq/text/bert/basic_tokenizer.hpp"
@@ -65,5 +67,49 @@ private:
     std::vector<Text> texts_;
     std::vector<RaggedShardWriter> shards_;
 };
+
+template <class Row>
+struct LabelledSet {
+    std::string name;
+    std::vector<Row> rows;
+};
+
+/// The sets that have files. `read(file)` gives a file's rows. Throws what it throws.
+template <class Read>
+auto read_labelled_sets(const std::vector<LabelledFiles>& files_of_sets, const Read& read) {
+    using Rows = decltype(read(std::string()));
+    std::vector<LabelledSet<typename Rows::value_type>> sets;
+    for (const auto& [name, files] : files_of_sets) {
+        auto& set = sets.emplace_back();
+        set.name = name;
+        for (const std::string& file : files) {
+            Rows rows = read(file);
+            std::move(rows.begin(), rows.end(), std::back_inserter(set.rows));
+        }
+    }
+    return sets;
+}
+
+/// Writes the rows that `encoder` makes of the sets' rows, all files at once. Returns what it
+/// counted in each set.
+template <class Counts, class Encoder, class Row>
+std::vector<Counts> write_labelled_sets(LabelledShards& shards,
+                                        Encoder& encoder,
+                                        const std::vector<LabelledSet<Row>>& sets) {
+    std::vector<Counts> counted;
+    for (const LabelledSet<Row>& set : sets) {
+        Counts& counts = counted.emplace_back();
+        counts.name = set.name;
+        counts.shard_bytes = shards.write(
+            set.name,
+            encoder.fields(),
+            std::ssize(set.rows),
+            [&](std::int64_t row, RaggedShardWriter& writer) {
+                encoder.append(set.rows[static_cast<std::size_t>(row)], writer, counts);
+            });
+    }
+    shards.commit();
+    return counted;
+}
 
 }  // namespace hetseq

@@ -1,7 +1,6 @@
 #include "hetseq/prepare/prepare_classified.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -20,10 +19,7 @@ constexpr const char* name_of_number = "number";  // where labels are numbers
 constexpr std::int64_t least_length = 5;
 constexpr std::size_t most_labels = 65536;
 
-struct ClassifiedSet {
-    std::string name;
-    std::vector<ClassifiedText> texts;
-};
+using ClassifiedSets = std::vector<LabelledSet<ClassifiedText>>;
 
 void check_options(const PrepareClassifiedOptions& options) {
     check_labelled_options(options.train, options.shards);
@@ -44,29 +40,23 @@ void check_options(const PrepareClassifiedOptions& options) {
             "columns of texts are counted from 1", "", "give --text-column 1 and the like");
 }
 
-std::vector<ClassifiedSet> read_sets(const PrepareClassifiedOptions& options) {
+ClassifiedSets read_sets(const PrepareClassifiedOptions& options) {
     const ClassifiedColumns columns{.text = options.text_column,
                                     .pair = options.pair_column,
                                     .label = options.label_column,
                                     .is_number = options.is_number,
                                     .has_header = options.has_header,
                                     .format = options.format};
-    std::vector<ClassifiedSet> sets;
-    for (const auto& [name, files] : sets_with_files(options.train, options.valid, options.test)) {
-        ClassifiedSet& set = sets.emplace_back(ClassifiedSet{name, {}});
-        for (const std::string& file : files) {
-            auto texts = read_classified_text(file, columns);
-            std::move(texts.begin(), texts.end(), std::back_inserter(set.texts));
-        }
-    }
-    return sets;
+    return read_labelled_sets(
+        sets_with_files(options.train, options.valid, options.test),
+        [&](const std::string& file) { return read_classified_text(file, columns); });
 }
 
 // By number where all are numbers, otherwise by their bytes.
-std::vector<std::string> labels_of(const std::vector<ClassifiedSet>& sets) {
+std::vector<std::string> labels_of(const ClassifiedSets& sets) {
     std::set<std::string> found;
-    for (const ClassifiedSet& set : sets)
-        for (const ClassifiedText& text : set.texts)
+    for (const auto& set : sets)
+        for (const ClassifiedText& text : set.rows)
             found.insert(text.label);
     std::vector<std::string> labels(found.begin(), found.end());
     const auto is_number = [](const std::string& label) {
@@ -80,7 +70,7 @@ std::vector<std::string> labels_of(const std::vector<ClassifiedSet>& sets) {
 }
 
 std::vector<std::string> label_set(const PrepareClassifiedOptions& options,
-                                   const std::vector<ClassifiedSet>& sets) {
+                                   const ClassifiedSets& sets) {
     if (options.is_number)
         return {name_of_number};
     const std::vector<std::string> used = labels_of(sets);
@@ -161,23 +151,12 @@ private:
 PreparedClassified prepare_classified(const PrepareClassifiedOptions& options) {
     check_options(options);
     const WordPiece pieces = WordPiece::read(options.vocabulary);
-    const std::vector<ClassifiedSet> sets = read_sets(options);
+    const ClassifiedSets sets = read_sets(options);
     PreparedClassified prepared{.labels = label_set(options, sets), .vocabulary = pieces.size()};
     ClassifiedEncoder encoder{pieces, prepared.labels, options};
     LabelledShards shards{
         options.output, options.shards, options.overwrite, pieces, options.text, prepared.labels};
-    for (const ClassifiedSet& set : sets) {
-        PreparedClassifiedSet& counts = prepared.sets.emplace_back();
-        counts.name = set.name;
-        counts.shard_bytes = shards.write(
-            set.name,
-            encoder.fields(),
-            std::ssize(set.texts),
-            [&](std::int64_t row, RaggedShardWriter& writer) {
-                encoder.append(set.texts[static_cast<std::size_t>(row)], writer, counts);
-            });
-    }
-    shards.commit();
+    prepared.sets = write_labelled_sets<PreparedClassifiedSet>(shards, encoder, sets);
     return prepared;
 }
 

@@ -1,7 +1,6 @@
 #include "hetseq/prepare/prepare_tagged.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -17,10 +16,7 @@ namespace hetseq {
 
 namespace {
 
-struct TaggedSet {
-    std::string name;
-    std::vector<TaggedSentence> sentences;
-};
+using TaggedSets = std::vector<LabelledSet<TaggedSentence>>;
 
 void check_options(const PrepareTaggedOptions& options) {
     check_labelled_options(options.train, options.shards);
@@ -32,27 +28,22 @@ void check_options(const PrepareTaggedOptions& options) {
         throw BadConfig("columns are counted from 1", "", "give --word-column 1 and the like");
 }
 
-std::vector<TaggedSet> read_sets(const PrepareTaggedOptions& options) {
-    std::vector<TaggedSet> sets;
-    for (const auto& [name, files] : sets_with_files(options.train, options.valid, options.test)) {
-        TaggedSet& set = sets.emplace_back(TaggedSet{name, {}});
-        for (const std::string& file : files) {
-            auto sentences = read_tagged_text(file, {options.word_column, options.tag_column});
-            std::move(sentences.begin(), sentences.end(), std::back_inserter(set.sentences));
-        }
-    }
-    return sets;
+TaggedSets read_sets(const PrepareTaggedOptions& options) {
+    return read_labelled_sets(
+        sets_with_files(options.train, options.valid, options.test), [&](const std::string& file) {
+            return read_tagged_text(file, {options.word_column, options.tag_column});
+        });
 }
 
 // O, then the types by name, each with B before I.
-std::vector<std::string> tags_of(const std::vector<TaggedSet>& sets) {
+std::vector<std::string> tags_of(const TaggedSets& sets) {
     const auto place = [](const std::string& tag) {
         return tag == "O" ? std::tuple{0, std::string(), 'O'}
                           : std::tuple{1, tag.substr(2), tag[0]};
     };
     std::map<std::tuple<int, std::string, char>, std::string> found;
-    for (const TaggedSet& set : sets)
-        for (const TaggedSentence& sentence : set.sentences)
+    for (const auto& set : sets)
+        for (const TaggedSentence& sentence : set.rows)
             for (const std::string& tag : sentence.tags)
                 found.emplace(place(tag), tag);
     std::vector<std::string> tags;
@@ -61,7 +52,7 @@ std::vector<std::string> tags_of(const std::vector<TaggedSet>& sets) {
     return tags;
 }
 
-TagSet tag_set(const PrepareTaggedOptions& options, const std::vector<TaggedSet>& sets) {
+TagSet tag_set(const PrepareTaggedOptions& options, const TaggedSets& sets) {
     const std::vector<std::string> used = tags_of(sets);
     return options.tags.empty() ? TagSet{used, "the text"}
                                 : TagSet{read_labels(options.tags, used, "tag"), options.tags};
@@ -119,25 +110,14 @@ private:
 PreparedTagged prepare_tagged(const PrepareTaggedOptions& options) {
     check_options(options);
     const WordPiece pieces = WordPiece::read(options.vocabulary);
-    const std::vector<TaggedSet> sets = read_sets(options);
+    const TaggedSets sets = read_sets(options);
     const TagSet tags = tag_set(options, sets);
     LabelledShards shards{
         options.output, options.shards, options.overwrite, pieces, options.text, tags.names()};
 
     PreparedTagged prepared{.tags = tags.names(), .vocabulary = pieces.size()};
     TaggedEncoder encoder{pieces, tags, options};
-    for (const TaggedSet& set : sets) {
-        PreparedTaggedSet& counts = prepared.sets.emplace_back();
-        counts.name = set.name;
-        counts.shard_bytes = shards.write(
-            set.name,
-            encoder.fields(),
-            std::ssize(set.sentences),
-            [&](std::int64_t row, RaggedShardWriter& writer) {
-                encoder.append(set.sentences[static_cast<std::size_t>(row)], writer, counts);
-            });
-    }
-    shards.commit();
+    prepared.sets = write_labelled_sets<PreparedTaggedSet>(shards, encoder, sets);
     return prepared;
 }
 

@@ -32,7 +32,7 @@ namespace {
 using Json = nlohmann::json;
 
 /// What Python says of a parameter, besides its tensor.
-struct Treatment {
+struct ParameterRule {
     bool decays = true;
     double learning_rate_factor = 1;
 };
@@ -77,8 +77,8 @@ public:
         for (const Json& parameter : description.at("parameters")) {
             const auto name = parameter.at("name").get<std::string>();
             register_parameter(name, tensors.at(i), tensors.at(i).requires_grad());
-            treatments_[name] = {parameter.at("decays").get<bool>(),
-                                 parameter.at("lr_factor").get<double>()};
+            parameter_rules_[name] = {parameter.at("decays").get<bool>(),
+                                      parameter.at("lr_factor").get<double>()};
             ++i;
         }
         for (const Json& buffer : description.at("buffers")) {
@@ -112,9 +112,9 @@ public:
         return task_.scores.empty() ? nullptr : make_python_scorer(*this);
     }
     bool initialises_itself() const override { return true; }
-    bool decays(const std::string& name) const override { return treatments_.at(name).decays; }
+    bool decays(const std::string& name) const override { return parameter_rules_.at(name).decays; }
     double learning_rate_factor(const std::string& name) const override {
-        return treatments_.at(name).learning_rate_factor;
+        return parameter_rules_.at(name).learning_rate_factor;
     }
     std::string config_json() const override { return config_; }
 
@@ -281,7 +281,7 @@ private:
     bool is_tested_ = false;  // that its results do not depend on the cut of a batch
     bool has_trained_ = false;
     bool has_learnt_ = false;  // where samples lie in what an evaluation draws
-    std::map<std::string, Treatment> treatments_;
+    std::map<std::string, ParameterRule> parameter_rules_;
     std::set<std::string> transient_buffers_;
 };
 

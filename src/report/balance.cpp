@@ -111,6 +111,8 @@ std::string allocation_figures(std::span<const RunRecord> runs) {
         if (run.summary)
             for (const RunSummary::Rank& rank : run.summary->ranks)
                 chart.ranks.push_back(rank.name);
+        if (run.summary && run.summary->unit == "samples")
+            chart.unit = "samples";
         figures += allocation_chart(chart);
     }
     return figures;

@@ -1,7 +1,9 @@
 #include "hetseq/report/run_record.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
@@ -44,6 +46,32 @@ void require_run(const std::string& folder) {
                            "name the --save-dir of a run");
 }
 
+// How many of the first parts all `paths` share, but for the last part of each.
+std::ptrdiff_t shared_parts(const std::vector<fs::path>& paths) {
+    std::ptrdiff_t shared = std::distance(paths.front().begin(), paths.front().end()) - 1;
+    for (const fs::path& path : paths) {
+        const auto [own, first] = std::mismatch(path.begin(),
+                                                std::prev(path.end()),
+                                                paths.front().begin(),
+                                                std::next(paths.front().begin(), shared));
+        shared = std::distance(path.begin(), own);
+    }
+    return shared;
+}
+
+void shorten_names(std::vector<RunRecord>& runs) {
+    std::vector<fs::path> paths;
+    for (const RunRecord& run : runs)
+        paths.push_back(fs::absolute(run.name).lexically_normal());
+    const std::ptrdiff_t shared = paths.empty() ? 0 : shared_parts(paths);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        fs::path rest;
+        for (auto part = std::next(paths[i].begin(), shared); part != paths[i].end(); ++part)
+            rest /= *part;
+        runs[i].name = rest.string();
+    }
+}
+
 }  // namespace
 
 std::optional<double> RunSummary::number(const std::string& key) const {
@@ -69,6 +97,13 @@ RunRecord read_run(const std::string& folder) {
         run.summary->number("updates").value_or(0) < static_cast<double>(run.metrics.last_update))
         run.missing.push_back("summary.json is older than the last lines of metrics.jsonl.");
     return run;
+}
+
+std::vector<RunRecord> read_runs(const std::vector<std::string>& folders) {
+    std::vector<RunRecord> runs;
+    std::transform(folders.begin(), folders.end(), std::back_inserter(runs), read_run);
+    shorten_names(runs);
+    return runs;
 }
 
 }  // namespace hetseq

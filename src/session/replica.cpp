@@ -181,9 +181,9 @@ Replica::Replica(const MpiEnvironment& environment,
         whole_pass_ = make_whole_pass(*model_);
     }
     agree_on(world, [&] {
-        const std::string& word = settings.recompute[static_cast<std::size_t>(world.rank())];
-        model_->recompute(stage_ ? recomputed_in_stage(word, *model_)
-                                 : recomputed_from_start(word, *model_));
+        const RecomputeChoice choice = settings.recompute[static_cast<std::size_t>(world.rank())];
+        model_->recompute(stage_ ? recomputed_in_stage(choice, *model_)
+                                 : recomputed_from_start(choice, *model_));
     });
     if (model_->has_groups(Mode::train))
         plan_.set_groups(options.norm_group);

@@ -15,6 +15,7 @@
 #include "hetseq/train/checkpoint/checkpoint_reader.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/session/options/config_file_values.hpp"
+#include "hetseq/session/options/option_name.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/resumed_data.hpp"
 #include "hetseq/session/run_identity.hpp"
@@ -81,14 +82,16 @@ std::string lines_of(const std::vector<fs::path>& paths) {
 }
 
 // fp64 on all ranks, or on none; the other precisions share a checkpoint.
-bool is_fp64(const std::string& precision) {
-    return precision.find("fp64") != std::string::npos;
+bool is_fp64(const ByRank<PrecisionChoice>& precision) {
+    const std::vector<PrecisionChoice> choices = precision.values();
+    return std::find(choices.begin(), choices.end(), Precision::fp64) != choices.end();
 }
 
 bool differs_in_fp64(const SettledOptions& settled, const ResumePoint& point) {
-    const auto stored = point.state.run.options.find("precision");
+    const ByRank<PrecisionChoice>& own = settled.options().precision;
+    const auto stored = point.state.run.options.find(option_name(any_options().precision));
     return stored != point.state.run.options.end() &&
-           is_fp64(stored->second) != is_fp64(settled.options().precision);
+           is_fp64(run_options().read({*stored}).precision) != is_fp64(own);
 }
 
 // The first of these options whose value in the checkpoint differs; empty if there is none.
@@ -96,14 +99,15 @@ std::string differing_option(FixedWith with,
                              const SettledOptions& settled,
                              const ResumePoint& point) {
     if (with == FixedWith::run && differs_in_fp64(settled, point))
-        return "precision";
+        return option_name(any_options().precision);
     for (const OptionSpec& spec : settled.table()) {
         if (spec.fixed_with != with)
             continue;
         const auto stored = point.state.run.options.find(spec.name);
         const std::string& own = settled.values().at(spec.name);
         if (stored == point.state.run.options.end()
-                ? spec.name == "data-weights" && !own.empty()  // earlier versions had none
+                ? spec.name == option_name(any_options().corpus.data_weights) &&
+                      !own.empty()  // earlier versions had none
                 : !names_same_file(stored->second, own))
             return spec.name;
     }
@@ -118,7 +122,7 @@ std::string stored_value(const ResumePoint& point, const std::string& name) {
 
 // Earlier versions knew only the loss.
 std::string best_by_of(const RunIdentity& run) {
-    const auto stored = run.options.find("best-by");
+    const auto stored = run.options.find(option_name(any_options().trainer.best_by));
     return stored != run.options.end() ? stored->second : to_string(BestBy{});
 }
 

@@ -2,6 +2,7 @@
 
 #include "hetseq/util/files/safetensors.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/session/options/option_name.hpp"
 #include "hetseq/session/replica.hpp"
 
 namespace hetseq {
@@ -47,14 +48,15 @@ RunIdentity run_identity(const RunSettings& settings, const Replica& replica) {
 }
 
 bool have_same_batches(const RunIdentity& a, const RunIdentity& b) {
-    const auto is_same = [&](const char* name) {
+    const auto is_same = [&](const std::int64_t& place) {
+        const std::string& name = option_name(place);
         const auto in_a = a.options.find(name), in_b = b.options.find(name);
         const std::string none = "0";  // an older checkpoint does not have it
         return (in_a != a.options.end() ? in_a->second : none) ==
                (in_b != b.options.end() ? in_b->second : none);
     };
-    return a.devices.size() == b.devices.size() && a.corpus == b.corpus && is_same("batch-size") &&
-           is_same("batch-tokens");
+    return a.devices.size() == b.devices.size() && a.corpus == b.corpus &&
+           is_same(any_options().batch_size) && is_same(any_options().batch_tokens);
 }
 
 bool have_same_ranks(const RunIdentity& a, const RunIdentity& b) {

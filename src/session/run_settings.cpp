@@ -13,19 +13,13 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/train/shares/share_plan.hpp"
 #include "hetseq/session/discover_devices.hpp"
-#include "hetseq/session/group_shares.hpp"
-#include "hetseq/session/list_warning.hpp"
 #include "hetseq/session/options/merged_values.hpp"
 #include "hetseq/session/options/option_agreement.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
-#include "hetseq/session/rank_list.hpp"
+#include "hetseq/session/ranks/own_choice.hpp"
 #include "hetseq/session/ranks/rank_precision.hpp"
-#include "hetseq/session/ranks/rank_recomputation.hpp"
-#include "hetseq/session/ranks/sharding.hpp"
 #include "hetseq/session/threads.hpp"
-#include "hetseq/session/word_choices.hpp"
 
 namespace hetseq {
 
@@ -40,26 +34,22 @@ void check_parts(const Options& options, const Parts& parts) {
     parts.schedules.get(options.parts.schedule.name);
 }
 
-void warn_of_competition(const HostComm& world,
-                         const RunSettings& settings,
-                         const std::string& option,
-                         const std::string& list) {
-    warn_of_competing_entries(
-        world, option, competing_entries(list, settings.topology, world.rank()));
+// What the option whose value `list` is says of this rank.
+template <class T>
+T own_value(const HostComm& world, const RunSettings& settings, const ByRank<T>& list) {
+    return own_choice(
+        world, settings.option_at(&list).name, list, RankPlace(settings.topology, world.rank()));
 }
 
-// The numbers by rank of the option whose value `place` is, from each rank's own list or number;
-// from `otherwise` where it is empty.
+// The same by rank, each from its own list or number; `otherwise` where that is empty.
 std::vector<std::int64_t> numbers_by_rank(const HostComm& world,
                                           const RunSettings& settings,
-                                          const std::string& place,
-                                          const std::string& otherwise = "") {
-    const std::string& list = place.empty() ? otherwise : place;
-    const std::string& option = settings.option_at(&place).name;
-    const std::int64_t own =
-        agree_on(world, [&] { return rank_value(option, list, settings.topology, world.rank()); });
-    warn_of_competition(world, settings, option, list);
-    return world.all_gather(own);
+                                          const ByRank<std::int64_t>& list,
+                                          std::int64_t otherwise = 0) {
+    const RankPlace place(settings.topology, world.rank());
+    const std::string& option = settings.option_at(&list).name;
+    const ByRank<std::int64_t> for_all(otherwise);
+    return world.all_gather(own_choice(world, option, list.is_empty() ? for_all : list, place));
 }
 
 // NCCL rounds each time that a sum goes from GPU to GPU. Simulated, a sum over 8 ranks errs by 0.4
@@ -84,43 +74,44 @@ void check_reduce_precision(const RunSettings& settings) {
 }
 
 void settle_precision(const HostComm& world, RunSettings& settings) {
-    const std::string& list = settings.options().precision;
+    const ByRank<PrecisionChoice>& list = settings.options().precision;
+    const PrecisionChoice choice = own_value(world, settings, list);
     settings.precision = agree_on(world, [&] {
-        return rank_precision(list, settings.topology, world.rank(), settings.device);
+        return rank_precision(choice, settings.topology.rank(world.rank()), settings.device);
     });
-    warn_of_competition(world, settings, "precision", list);
-    std::vector<std::string> words;
     for (const std::int64_t number :
-         world.all_gather(static_cast<std::int64_t>(settings.precision))) {
+         world.all_gather(static_cast<std::int64_t>(settings.precision)))
         settings.precisions.push_back(static_cast<Precision>(number));
-        words.push_back(to_string(settings.precisions.back()));
-    }
     agree_on(world, [&] {
         check_precisions(settings.precisions);
         check_reduce_precision(settings);
     });
-    settings.settle(list, rank_list(words));
+    settings.settle(
+        list, std::vector<PrecisionChoice>(settings.precisions.begin(), settings.precisions.end()));
     compute_in(settings.precision);
 }
 
 void settle_recomputation(const HostComm& world, RunSettings& settings) {
-    const std::string& list = settings.options().recompute;
-    settings.recompute = world.all_gather(
-        agree_on(world, [&] { return rank_recomputation(list, settings.topology, world.rank()); }));
-    warn_of_competition(world, settings, "recompute", list);
-    settings.settle(list, rank_list(settings.recompute));
+    constexpr std::int64_t at_need = -1;
+    const ByRank<RecomputeChoice>& list = settings.options().recompute;
+    const RecomputeChoice own = own_value(world, settings, list);
+    for (const std::int64_t layers : world.all_gather(own.value_or(at_need)))
+        settings.recompute.push_back(layers == at_need ? std::nullopt : RecomputeChoice(layers));
+    settings.settle(list, settings.recompute);
 }
 
 void settle_shards(const HostComm& world, RunSettings& settings) {
-    const std::string& list = settings.options().shard_by;
-    settings.shard_by = world.all_gather(
-        agree_on(world, [&] { return rank_shard_part(list, settings.topology, world.rank()); }));
-    warn_of_competition(world, settings, "shard-by", list);
-    settings.settle(list, rank_list(settings.shard_by));
+    const ByRank<ShardPart>& list = settings.options().shard_by;
+    const ShardPart own = own_value(world, settings, list);
+    const auto kinds = world.all_gather(static_cast<std::int64_t>(own.by));
+    const auto numbers = world.all_gather(own.number);
+    for (std::size_t r = 0; r < kinds.size(); ++r)
+        settings.shard_by.push_back({static_cast<ShardPart::By>(kinds[r]), numbers[r]});
+    settings.settle(list, settings.shard_by);
 }
 
 // The option that says what a rank's micro-batch holds.
-const std::string& capacity_place(const RunSettings& settings) {
+const ByRank<std::int64_t>& capacity_place(const RunSettings& settings) {
     return settings.is_ragged() ? settings.options().max_tokens : settings.options().max_sentences;
 }
 
@@ -134,23 +125,21 @@ constexpr std::int64_t largest_number = 1'000'000'000;  // no micro-batch has so
 
 void settle_capacities(const HostComm& world, RunSettings& settings) {
     const Options& options = settings.options();
-    const std::string& sentences = options.max_sentences;
+    const ByRank<std::int64_t>& sentences = options.max_sentences;
     if (settings.is_ragged()) {
         settings.capacities = numbers_by_rank(world, settings, options.max_tokens);
         // One rank's command line may have it alone.
-        const auto given = world.all_reduce(std::int64_t{!sentences.empty()}, ReduceOp::max);
+        const auto given = world.all_reduce(std::int64_t{!sentences.is_empty()}, ReduceOp::max);
         if (given > 0)
-            settings.max_samples =
-                numbers_by_rank(world, settings, sentences, std::to_string(largest_number));
+            settings.max_samples = numbers_by_rank(world, settings, sentences, largest_number);
         for (std::size_t r = 0; r < settings.max_samples.size(); ++r)
             if (settings.max_samples[r] == 0)
                 settings.capacities[r] = 0;
-        settings.settle(sentences, given > 0 ? rank_list(settings.max_samples) : "");
+        settings.settle(sentences, settings.max_samples);
     } else {
-        settings.capacities =
-            numbers_by_rank(world, settings, sentences, std::to_string(default_samples));
+        settings.capacities = numbers_by_rank(world, settings, sentences, default_samples);
     }
-    settings.settle(capacity_place(settings), rank_list(settings.capacities));
+    settings.settle(capacity_place(settings), settings.capacities);
 }
 
 std::int64_t total_capacity(const RunSettings& settings) {
@@ -265,13 +254,6 @@ void settle_batch(RunSettings& settings) {
     settings.settle(options.update_freq, 1);
 }
 
-std::string shard_words_of(const Options& options) {
-    if (options.shard == "none")
-        return "";
-    const bool is_even = options.shard_by == "even";
-    return ", the optimizer's state is cut " + (is_even ? "evenly" : "by " + options.shard_by);
-}
-
 void set_threads(const HostComm& world, RunSettings& settings) {
     const std::vector<std::int64_t> asked =
         numbers_by_rank(world, settings, settings.options().threads);
@@ -283,14 +265,14 @@ void set_threads(const HostComm& world, RunSettings& settings) {
         log::warn_here(choice.warning);
     at::set_num_threads(choice.threads);
     settings.threads = world.all_gather(static_cast<std::int64_t>(choice.threads));
-    settings.settle(settings.options().threads, rank_list(asked));
+    settings.settle(settings.options().threads, asked);
 }
 
 void set_cache(const HostComm& world, RunSettings& settings) {
     const std::vector<std::int64_t> sizes =
         numbers_by_rank(world, settings, settings.options().cache_mb);
     settings.corpus.cache_mb = sizes[static_cast<std::size_t>(world.rank())];
-    settings.settle(settings.options().cache_mb, rank_list(sizes));
+    settings.settle(settings.options().cache_mb, sizes);
 }
 
 std::int64_t measured_up_to(const RunSettings& settings, std::int64_t capacity) {
@@ -307,8 +289,7 @@ std::string limits(const RunSettings& settings, int rank, const std::string& mem
         });
     return format_number(info.cpu_share, 3) + " cores" + memory + ", threads " +
            std::to_string(settings.threads[r]) + narrow_words(settings.precisions[r]) +
-           (recomputes_at_need(settings.recompute[r]) ? ""
-                                                      : ", recompute " + settings.recompute[r]) +
+           (settings.recompute[r] ? ", recompute " + choice_text(settings.recompute[r]) : "") +
            ", measured up to " + std::to_string(measured_up_to(settings, settings.capacities[r])) +
            " of " + std::to_string(settings.capacities[r]) +
            (settings.is_ragged() ? " tokens" : " samples") +
@@ -330,7 +311,7 @@ void SettledOptions::settle(const std::int64_t& place, std::int64_t value) {
 }
 
 bool RunSettings::recomputes_at_need(int rank) const {
-    return hetseq::recomputes_at_need(recompute[static_cast<std::size_t>(rank)]);
+    return !recompute[static_cast<std::size_t>(rank)];
 }
 
 void SettledOptions::settle_text(const void* place, std::string text) {
@@ -405,58 +386,6 @@ std::vector<int> like_ranks(const RunSettings& settings) {
         kinds.push_back(first.emplace(kind, info.rank).first->second);
     }
     return kinds;
-}
-
-std::string start_report(const RunSettings& settings, SharePlan& shares, const BatchPlan& plan) {
-    const std::int64_t full = shares.full_batch(plan);
-    const auto& allocation = shares.allocation(full);
-    const bool measured = shares.policy() == "auto" && settings.topology.ranks.size() > 1;
-    const std::string unit = shares.ragged() ? shares.ragged()->unit : "samples";
-    const double units_of_cost = shares.ragged() ? shares.ragged()->reported_units : 1;
-    const std::string padded = settings.is_ragged() ? " (tokens with padding)" : "";
-    std::vector<std::vector<std::string>> rows{{"rank",
-                                                "host",
-                                                "device",
-                                                "threads",
-                                                "precision",
-                                                "capacity" + padded,
-                                                "share (" + unit + ")",
-                                                "of the batch"}};
-    const bool recomputes =
-        !std::all_of(settings.recompute.begin(), settings.recompute.end(), recomputes_at_need);
-    if (recomputes)
-        rows[0].push_back("recompute");
-    if (measured)
-        rows[0].insert(rows[0].end(), {unit + "/s", "ms"});
-    for (const RankInfo& info : settings.topology.ranks) {
-        const auto own = static_cast<std::size_t>(info.rank);
-        const auto r = static_cast<std::size_t>(shares.leader_of(info.rank));
-        const double part = 100 * static_cast<double>(allocation[r]) / static_cast<double>(full);
-        const double rate = 1000 * units_of_cost * shares.costs()[r].rate();
-        rows.push_back(
-            {std::to_string(info.rank),
-             info.host,
-             info.device_name,
-             std::to_string(settings.threads[own]),
-             to_string(settings.precisions[own]),
-             std::to_string(settings.is_ragged() ? settings.capacities[own]
-                                                 : shares.costs()[r].micro_batch),
-             std::to_string(std::llround(static_cast<double>(allocation[r]) * units_of_cost)),
-             format_number(part, 3) + " %"});
-        if (recomputes)
-            rows.back().push_back(settings.recompute[own]);
-        if (measured)
-            rows.back().insert(rows.back().end(),
-                               {format_number(rate, 4),
-                                format_number(shares.costs()[r].time_ms(allocation[r]), 4)});
-    }
-    const Options& options = settings.options();
-    return settings.topology.table() + "global batch " +
-           (options.batch_tokens > 0 ? std::to_string(options.batch_tokens) + " tokens"
-                                     : std::to_string(options.batch_size)) +
-           ", balance " + options.balance.policy +
-           (sent_type(settings) ? ", gradients are sent in bf16" : "") + shard_words_of(options) +
-           "\n" + group_report(shares, plan) + format_table(rows);
 }
 
 }  // namespace hetseq

@@ -1,6 +1,7 @@
 #include "hetseq/session/working_ranks.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "hetseq/util/log.hpp"
@@ -11,7 +12,7 @@
 #include "hetseq/balance/compare_times.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
 #include "hetseq/train/shares/update_cost.hpp"
-#include "hetseq/session/rank_list.hpp"
+#include "hetseq/session/ranks/by_rank.hpp"
 #include "hetseq/session/replica.hpp"
 
 namespace hetseq {
@@ -24,6 +25,14 @@ std::vector<int> ranks_where(const std::vector<bool>& chosen) {
         if (chosen[r])
             ranks.push_back(static_cast<int>(r));
     return ranks;
+}
+
+// What `value_of` gives for each of `ranks`.
+template <class Function>
+auto of_ranks(const std::vector<int>& ranks, const Function& value_of) {
+    std::vector<decltype(value_of(0))> values;
+    std::transform(ranks.begin(), ranks.end(), std::back_inserter(values), value_of);
+    return values;
 }
 
 }  // namespace
@@ -83,30 +92,29 @@ std::vector<int> ranks_with_capacity(const RunSettings& settings, std::vector<in
 SettledOptions options_on(const RunSettings& settings, const std::vector<int>& ranks) {
     SettledOptions options = settings;
     const Options& typed = options.options();
-    for (const std::string* list :
+    for (const ByRank<std::int64_t>* list :
          {&typed.max_sentences, &typed.max_tokens, &typed.threads, &typed.cache_mb}) {
-        if (list->empty())
+        if (list->is_empty())
             continue;
         const std::string& name = options.option_at(list).name;
-        std::vector<std::int64_t> values;
-        for (const int rank : ranks)
-            values.push_back(rank_value(name, *list, settings.topology, rank));
-        options.settle(*list, rank_list(values));
+        options.settle(*list, of_ranks(ranks, [&](int rank) {
+            return value_of_rank(name, *list, RankPlace(settings.topology, rank));
+        }));
     }
-    std::vector<std::string> precisions, recompute, shard_by;
-    for (const int rank : ranks) {
-        precisions.push_back(to_string(settings.precisions[static_cast<std::size_t>(rank)]));
-        recompute.push_back(settings.recompute[static_cast<std::size_t>(rank)]);
-        shard_by.push_back(settings.shard_by[static_cast<std::size_t>(rank)]);
-    }
-    options.settle(typed.precision, rank_list(precisions));
-    options.settle(typed.recompute, rank_list(recompute));
-    options.settle(typed.shard_by, rank_list(shard_by));
+    options.settle(typed.precision, of_ranks(ranks, [&](int rank) {
+                       return PrecisionChoice(settings.precisions[static_cast<std::size_t>(rank)]);
+                   }));
+    options.settle(typed.recompute, of_ranks(ranks, [&](int rank) {
+                       return settings.recompute[static_cast<std::size_t>(rank)];
+                   }));
+    options.settle(typed.shard_by, of_ranks(ranks, [&](int rank) {
+                       return settings.shard_by[static_cast<std::size_t>(rank)];
+                   }));
     const bool all_on_gpus = std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
         return settings.topology.rank(rank).has_gpu();
     });
     if (all_on_gpus)
-        options.settle(typed.device, "cuda");
+        options.settle(typed.device, std::vector{DeviceChoice::cuda});
     return options;
 }
 

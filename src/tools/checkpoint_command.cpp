@@ -77,9 +77,8 @@ Option<std::string> checkpoint_option() {
         "checkpoint",
         "NAME|FILE",
         "",
-        "parameters to take: best, last, update:N, average:N (the mean of the last N "
-        "checkpoints) or a safetensors file; without it RUN/best.safetensors, or "
-        "RUN/model.safetensors where there is no such file");
+        "parameters: best, last, update:N, average:N (of the last N) or a safetensors "
+        "file; empty: the best, or the model");
 }
 
 OptionsOf<AverageOptions> average_options() {

@@ -17,12 +17,10 @@ OptionsOf<ReportOptions> report_options() {
 }
 
 int report_command(const CommandWords& words) {
-    std::vector<RunRecord> runs;
-    for (const std::string& folder : words.arguments) {
-        runs.push_back(read_run(folder));
-        for (const std::string& sentence : runs.back().missing)
-            log::warn(folder + ": " + sentence);
-    }
+    const std::vector<RunRecord> runs = read_runs(words.arguments);
+    for (const RunRecord& run : runs)
+        for (const std::string& sentence : run.missing)
+            log::warn(run.name + ": " + sentence);
     const std::string output = words.read(report_options()).output;
     write_atomically(output, report_page(runs));
     std::printf("%s\n", output.c_str());

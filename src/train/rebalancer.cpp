@@ -100,7 +100,7 @@ void Rebalancer::begin_update(const std::optional<std::vector<std::int64_t>>& ag
 
 // Nearly always there is nothing to weigh. Otherwise another thread does it.
 void Rebalancer::follow(std::span<const double> compute_ms, std::span<const double> update_ms) {
-    settle();
+    finish_search();
     const std::vector<std::int64_t>& current = shares_.allocation(options_.batch_size);
     if (!tracker_->observes_slowly(allocation_)) {
         tracker_->observe(compute_ms, allocation_, update_ms);
@@ -119,7 +119,7 @@ void Rebalancer::follow(std::span<const double> compute_ms, std::span<const doub
 }
 
 // Waits until the tracker is at rest.
-void Rebalancer::settle() {
+void Rebalancer::finish_search() {
     if (!sought_.valid())
         return;
     if (auto better = sought_.get())
@@ -127,12 +127,12 @@ void Rebalancer::settle() {
 }
 
 std::vector<std::int64_t> Rebalancer::take_proposal() {
-    settle();
+    finish_search();
     return std::exchange(proposal_, {});
 }
 
 void Rebalancer::save_to(TrainingProgress& progress) {
-    settle();
+    finish_search();
     progress.allocations = log_.allocations();
     progress.reallocations = reallocations_;
     if (shares_.ragged())

@@ -206,7 +206,7 @@ bool Trainer::has_made_its_updates() const {
 
 void Trainer::end() {
     wait_for_values();
-    waves_.settle();
+    waves_.sum_all();
     activity::enter(Phase::ending, report_.updates);
     if (options_.check_interval > 0 && report_.updates > std::max(first_update_, compared_update_))
         compare_replicas();  // before the model is kept
@@ -321,8 +321,7 @@ Verdict Trainer::run_step() {
     done_.told.losses = step_.losses();
     done_.told.gradient_norm = step_.gradient_norm();
     done_.told.scale = step_.gradient_scale();
-    for (const RankTime time : {RankTime::compute, RankTime::wait, RankTime::reduce})
-        done_.times[time] = step_.timing().times[time];
+    take_measured(step_.timing().times, done_.times);
     if (reducer_.timing().last_bucket_ms > 0)
         done_.finish_ratio = step_.ms(RankTime::wait) / reducer_.timing().last_bucket_ms;
     done_share_ = &*share_;
@@ -554,7 +553,7 @@ void Trainer::save(CheckpointReason reason) {
     save_began_ = monotonic_seconds();
     checkpoint_asked_ = clock_asked_ = false;
     wait_for_values();
-    waves_.settle();
+    waves_.sum_all();
     activity::enter(Phase::saving);
     if (parts_.folder != nullptr)
         parts_.folder->look_after_parts();

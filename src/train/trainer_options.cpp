@@ -61,8 +61,8 @@ OptionsOf<TrainerOptions> trainer_options() {
         .add(&TrainerOptions::staleness,
              whole_number_option("staleness",
                                  "0",
-                                 "updates that gradients may be late: as many are computed while "
-                                 "those before are summed over ranks; 0: none is late",
+                                 "updates that gradients may be late, so that they are summed "
+                                 "beside computing; 0: none is late (docs/virtual-workers.md)",
                                  0,
                                  16))
         .add(

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/util/text.hpp"
 #include "hetseq/command_line/command_examples.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
 #include "hetseq/app/command_table.hpp"
@@ -56,6 +57,22 @@ TEST(CommandHelpTest, EachFormHasAnExample) {
             EXPECT_THAT(help_of(name, form.word), HasSubstr(example->line));
             EXPECT_THAT(example->line, HasSubstr("hetseq " + name));
             EXPECT_TRUE(std::filesystem::exists(example->page)) << example->page;
+        }
+}
+
+// Of words; a longer one points to a page that tells the rest.
+TEST(CommandHelpTest, AHelpTextIsShort) {
+    constexpr std::size_t most = 20;
+    const auto words = [](const std::string& text) { return split(text, ' ').size(); };
+    for (const CommandEntry& command : command_table())
+        for (const CommandForm& form : command.description.forms) {
+            for (const OptionTable* table : {&form.own_options, &form.options})
+                for (const OptionSpec& option : *table)
+                    EXPECT_LE(words(option.help), most)
+                        << command.description.name << " --" << option.name;
+            for (const CommandArgument& argument : form.arguments)
+                EXPECT_LE(words(argument.help), most)
+                    << command.description.name << " " << argument.name;
         }
 }
 

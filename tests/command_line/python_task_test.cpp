@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/text.hpp"
+#include "hetseq/session/options/options.hpp"
 
 #include "util/temporary_folder.hpp"
 
@@ -44,6 +45,15 @@ TEST(PythonTaskTest, WordsNameIt) {
     EXPECT_EQ(found_in({"train", "--task-file"}), "?|train");
     EXPECT_EQ(found_in({"train", "--task-file="}), "?|train");
     EXPECT_EQ(found_in({}), "|");
+}
+
+// What finds tasks has a list of switches of its own, since it does not load LibTorch.
+TEST(PythonTaskTest, AWordBehindAnOptionIsItsValueUnlessItIsASwitch) {
+    for (const OptionSpec& option : option_table()) {
+        const std::string name = "--" + option.name;
+        EXPECT_EQ(found_in({"train", name, "my.py"}),
+                  option.is_switch() ? "my.py|train " + name : "|train " + name + " my.py");
+    }
 }
 
 TEST(PythonTaskTest, SeveralAreAllFound) {

@@ -1,23 +1,12 @@
 #!/usr/bin/env bash
 # Whole runs of the program over the stand-ins of CUDA and NCCL, against the same run on one CPU.
 source "$(dirname "$0")/common.sh"
+source "$(dirname "$0")/stand_in_runs.sh"
 make_images
 options=(--task mnist --save-minutes 0 --precision fp64 --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" --max-sentences 8
   --batch-size 16 --max-update 10 --log-interval 5 --seed 3)
 
 whole=("${options[@]}")
-
-# train RUN RANKS OPTION...
-train() {
-  local run=$1 ranks=$2; shift 2
-  run_ranks "$ranks" ${launcher:+"$launcher"} "$bin/hetseq_stand_in" train "${options[@]}" --save-dir "$work/$run" "$@"
-  expect_ok "$run"
-  ! grep -i misuse "$work/log" || fail "$run: CUDA or NCCL was misused"
-  ! grep -E '^\[W' "$work/log" || fail "$run: LibTorch warns"
-}
-# same RUN [OF]: its parameters are those of one CPU.
-same() { "$bin/compare_models" "$work/${2:-cpu}/model.safetensors" "$work/$1/model.safetensors" 1e-12 || fail "$1 differs"; }
-says() { grep -q -- "$1" "$work/log" || { cat "$work/log"; fail "not said: $1"; }; }
 
 train cpu 1 --device cpu
 
@@ -142,39 +131,6 @@ train moved 2 --device cuda --max-update 5
 train moved 2 --device 0=cpu,1=cuda --max-update 10
 says 'continues from'
 same moved
-
-# Memory that does not suffice for a micro-batch: smaller ones, and the same gradient.
-larger=(--max-sentences 150 --batch-size 300 --balance equal --max-update 3)
-train larger-cpu 1 --device cpu "${larger[@]}"
-STAND_IN_MEMORY_MB=100 train tight 2 --device cuda "${larger[@]}"
-says 'out of memory: micro-batch halved'
-same tight larger-cpu
-STAND_IN_MEMORY_MB=100 train tight-stages 2 --device cuda "${larger[@]}" --virtual-workers 0+1 --stage-units 1+2
-says 'out of memory: micro-batch halved'
-same tight-stages larger-cpu
-
-# What calibration took beyond the needs of training is given back.
-printf '%s\n' '#!/bin/sh' "export STAND_IN_COUNTS=$work/counts.\$OMPI_COMM_WORLD_RANK" 'exec "$@"' >"$work/counting"
-chmod +x "$work/counting"
-large=(--device cuda --max-sentences 200 --batch-size 200 --max-update 2)
-memory_left() { awk '$1 == "memory" { sum += $3 } END { print sum }' "$work"/counts.{0,1}; }
-launcher=$work/counting train declared 2 "${large[@]}" --balance declared
-declared=$(memory_left)
-launcher=$work/counting train calibrated 2 "${large[@]}" "${measured[@]}"
-calibrated=$(memory_left)
-((2 * calibrated < 3 * declared)) || fail "$calibrated bytes are taken after calibration, $declared without"
-
-# BERT, with its dropouts.
-make_bert
-options=(--task bert --model-config tiny --precision fp64 --data "$work/bert/train*.h5" --max-sentences 8 --batch-size 16
-  --max-update 5 --log-interval 5 --seed 3)
-train bert-cpu 1 --device cpu
-train bert-gpus 2 --device cuda
-same bert-gpus bert-cpu
-train bert-mixed 4 --device 0-2=cuda,3=cpu
-same bert-mixed bert-cpu
-train bert-stages 3 --device 0-1=cuda,2=cpu --virtual-workers 0-2 --stage-units 1+2+1
-same bert-stages bert-cpu
 
 run_ranks 2 "$bin/hetseq_stand_in" train "${options[@]}" --save-dir "$work/wrong" --device 0=cuda
 expect_error 78 "--device has no entry for rank 1"

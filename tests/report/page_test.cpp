@@ -52,6 +52,27 @@ TEST(PageTest, AMetricThatIsAShareIsDrawnInPercentAsTheTableShowsIt) {
     EXPECT_THAT(page, HasSubstr("<figcaption>Validation: bleu</figcaption>"));
 }
 
+TEST(PageTest, RatesAndSharesAreInTheUnitOfTheRuns) {
+    RunRecord run = run_named("a");
+    run.metrics.train["samples_per_second"] = {{1, 2}, {7, 7}};
+    run.metrics.train["units_per_second"] = {{1, 2}, {900, 900}};
+    run.allocations = {{1, {6, 2}}};
+    run.summary.emplace();
+    run.summary->unit = "samples";
+    const std::string samples = report_page(std::vector{run});
+    EXPECT_THAT(samples, HasSubstr("Rate <small>samples/s</small>"));
+    EXPECT_THAT(samples, HasSubstr("samples by rank"));
+    EXPECT_THAT(samples, HasSubstr("6 of 8 samples"));
+
+    RunRecord of_tokens = run;
+    of_tokens.summary->unit = "tokens";
+    const std::string tokens = report_page(std::vector{of_tokens});
+    EXPECT_THAT(tokens, HasSubstr("Rate <small>tokens/s</small>"));
+    EXPECT_THAT(tokens, HasSubstr("units of cost by rank"));
+    EXPECT_THAT(report_page(std::vector{run, of_tokens}),
+                HasSubstr("Rate <small>samples/s</small>"));
+}
+
 TEST(PageTest, AShareOfABoundIsNoMoreThanAll) {
     RunRecord run = run_named("a");
     run.summary.emplace();

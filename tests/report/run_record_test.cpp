@@ -80,6 +80,27 @@ TEST(RunRecordTest, WhatWasPlannedForAPipelineIsRead) {
     EXPECT_FALSE(run.summary->layouts[1].fits);
 }
 
+TEST(RunRecordTest, RunsAreNamedWithoutTheFoldersThatAllLieIn) {
+    TemporaryFolder folder;
+    const auto names_of = [&](const std::vector<std::string>& runs) {
+        std::vector<std::string> folders, names;
+        for (const std::string& run : runs) {
+            std::filesystem::create_directories(folder.path() / run);
+            folder.write(run + "/config.cfg", "task = mnist\n");
+            folders.push_back((folder.path() / run).string());
+        }
+        for (const RunRecord& run : read_runs(folders))
+            names.push_back(run.name);
+        return names;
+    };
+
+    EXPECT_THAT(names_of({"runs/first"}), ElementsAre("first"));
+    EXPECT_THAT(names_of({"runs/first", "runs/second/"}), ElementsAre("first", "second"));
+    EXPECT_THAT(names_of({"runs/a/x", "runs/b/x"}), ElementsAre("a/x", "b/x"));
+    EXPECT_THAT(names_of({"runs/a", "runs/a/inner"}), ElementsAre("a", "a/inner"));
+    EXPECT_THAT(names_of({"runs/a", "runs/a"}), ElementsAre("a", "a"));
+}
+
 TEST(RunRecordTest, AFinishedRunIsReadWhole) {
     TemporaryFolder folder;
 

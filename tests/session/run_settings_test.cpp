@@ -8,7 +8,7 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/session/rank_list.hpp"
+#include "hetseq/session/ranks/by_rank.hpp"
 
 #include "test_world.hpp"
 #include <gmock/gmock.h>
@@ -104,9 +104,9 @@ TEST_F(RunSettingsTest, NumbersOfTheRanksCommandLinesAreWrittenAsLists) {
                                          {"cache-mb", std::to_string(own(cache))},
                                          {"threads", std::to_string(own(threads))}});
 
-    EXPECT_EQ(settings.values().at("max-sentences"), rank_list(sentences));
-    EXPECT_EQ(settings.values().at("cache-mb"), rank_list(cache));
-    EXPECT_EQ(settings.values().at("threads"), rank_list(threads));
+    EXPECT_EQ(settings.values().at("max-sentences"), list_by_rank(sentences).text());
+    EXPECT_EQ(settings.values().at("cache-mb"), list_by_rank(cache).text());
+    EXPECT_EQ(settings.values().at("threads"), list_by_rank(threads).text());
     EXPECT_THAT(settings.capacities, ElementsAreArray(sentences));
     EXPECT_EQ(settings.corpus.cache_mb, own(cache));
 }
@@ -136,7 +136,7 @@ TEST_F(RunSettingsTest, OneRanksCommandLineMayLimitSamplesOfUnequalLength) {
     EXPECT_THAT(settings.max_samples, ElementsAreArray(expected));
     for (const std::int64_t tokens : settings.capacities)
         EXPECT_EQ(tokens, 300);
-    EXPECT_EQ(settings.values().at("max-sentences"), rank_list(expected));
+    EXPECT_EQ(settings.values().at("max-sentences"), list_by_rank(expected).text());
     EXPECT_EQ(settings.values().at("threads"), "0");
 }
 
@@ -144,8 +144,8 @@ TEST_F(RunSettingsTest, ListsMeanThisRanksOwnNumber) {
     const RunSettings settings = set_up(
         {{"max-sentences", "0=3,1=1,2=2"}, {"cache-mb", "0=64,1-2=32"}, {"threads", "0-1=2,2=1"}});
 
-    EXPECT_EQ(settings.values().at("max-sentences"), rank_list(by_rank({3, 1, 2})));
-    EXPECT_EQ(settings.values().at("cache-mb"), rank_list(by_rank({64, 32, 32})));
+    EXPECT_EQ(settings.values().at("max-sentences"), list_by_rank(by_rank({3, 1, 2})).text());
+    EXPECT_EQ(settings.values().at("cache-mb"), list_by_rank(by_rank({64, 32, 32})).text());
     EXPECT_EQ(settings.corpus.cache_mb, own({64, 32, 32}));
     EXPECT_THAT(settings.threads, ElementsAreArray(by_rank({2, 2, 1})));
 }
@@ -176,14 +176,14 @@ TEST_F(RunSettingsTest, EachRankHasAPrecisionAndAllAreWrittenDown) {
 TEST_F(RunSettingsTest, EachRankHasAWordOrANumberOfLayersToRecompute) {
     const RunSettings settings = set_up({{"recompute", "0=all,1=3,2-9=auto"}});
 
-    std::vector<std::string> expected{"all", "3", "auto"};
+    std::vector<RecomputeChoice> expected{all_layers, 3, std::nullopt};
     expected.resize(static_cast<std::size_t>(world_.size()));
     EXPECT_EQ(settings.recompute, expected);
-    EXPECT_EQ(settings.values().at("recompute"), rank_list(expected));
+    EXPECT_EQ(settings.values().at("recompute"), list_by_rank(expected).text());
     EXPECT_FALSE(settings.recomputes_at_need(0));
     EXPECT_THAT(error_of({{"recompute", "some"}}), HasSubstr("a number or one of auto, none, all"));
     EXPECT_THAT(error_of({{"recompute", "0-9=some"}}),
-                HasSubstr("expected N, one of auto, none, all"));
+                HasSubstr("a number or one of auto, none, all"));
 }
 
 TEST_F(RunSettingsTest, APrecisionThatADeviceHasNotIsAnErrorOnAll) {

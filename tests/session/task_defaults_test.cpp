@@ -28,9 +28,9 @@ TEST(TaskDefaultsTest, WhatTheyNameExists) {
 
         EXPECT_NO_THROW(parts.optimizers.get(options.parts.optimizer.name)) << task;
         EXPECT_NO_THROW(parts.schedules.get(options.parts.schedule.name)) << task;
-        const std::string& capacity =
-            options.max_sentences.empty() ? options.max_tokens : options.max_sentences;
-        EXPECT_GT(std::stoll(capacity), 0) << task;
+        const ByRank<std::int64_t>& capacity =
+            options.max_sentences.is_empty() ? options.max_tokens : options.max_sentences;
+        EXPECT_GT(capacity.for_all().value_or(0), 0) << task;
     }
 }
 

@@ -22,8 +22,9 @@ RunSettings unlike_ranks(OptionValues values) {
              .device_name = rank == 1 ? "EPYC" : "V100",
              .device_uuid = rank == 1 ? "" : "GPU-" + std::to_string(rank)});
     settings.precisions = {Precision::fp16, Precision::fp32, Precision::bf16};
-    settings.recompute = {"all", "none", "2"};
-    settings.shard_by = {"1", "3", "2"};
+    settings.recompute = {all_layers, 0, 2};
+    settings.shard_by = {
+        {ShardPart::By::number, 1}, {ShardPart::By::number, 3}, {ShardPart::By::number, 2}};
     return settings;
 }
 

@@ -47,6 +47,8 @@ function check_layer(used) {
   if (!(used in rank)) complain("\"" name "\" is of no known layer (" order ")")
   else if (rank[used] > rank[layer_of(file)])
     complain(layer_of(file) " includes \"" name "\" of the layer " used " above it")
+  else if ((layer_of(file) ">" used) in forbidden)
+    complain(layer_of(file) " includes \"" name "\" of the layer " used ", which it must not know")
 }
 function check_private() {
   if (file ~ /^include\//) complain("a public header includes the private \"" name "\"")
@@ -62,7 +64,11 @@ BEGIN {
     "app/prediction>app/lines app/translation>app/lines comm/nccl>comm/host comm/mixed>comm/host comm/mpi>comm/host comm/mixed>comm/mpi comm/mixed>comm/nccl " \
     "prepare/bert>prepare/files data/blocks>data/files data/blocks>data/hdf5 data/blocks>data/order data/files>data/hdf5 " \
     "data/loading>data/blocks data/loading>data/files data/loading>data/hdf5 data/loading>data/order text/subwords>text/bert train/record>train/checkpoint " \
-    "train/record>train/shares balance/layout>balance/pipeline session/pipeline>session/ranks model/decoding>model/kernels model/fused>model/kernels model/bert>model/files model/transformer>model/files model/decoding>model/transformer train/record>train/validation train/validation>train/shares util/files>util/process"
+    "train/record>train/shares balance/layout>balance/pipeline session/pipeline>session/ranks session/options>session/ranks model/decoding>model/kernels model/fused>model/kernels model/bert>model/files model/transformer>model/files model/decoding>model/transformer train/record>train/validation train/validation>train/shares util/files>util/process"
+  # As docs/architecture.md says of layers which of those before them they never know.
+  never = "balance>comm balance>report plan>comm plan>report text>comm text>balance text>plan data>text data>plan prepare>plan " \
+    "state>comm state>text state>prepare tools>comm tools>data tools>prepare optim>data launcher>comm launcher>data launcher>model"
+  count = split(never, pairs, " "); for (i = 1; i <= count; i++) forbidden[pairs[i]] = 1
   count = split(may, pairs, " "); for (i = 1; i <= count; i++) allowed[pairs[i]] = 1
   count = split(sources, paths, "\n"); for (i = 1; i <= count; i++) exists[paths[i]] = 1
 }

@@ -19,7 +19,7 @@ REACHED = "the end of the header"
 
 # Which names each header of the standard library is included for.
 STANDARD = {
-    "algorithm": "clamp copy copy_n fill_n find_if max max_element min nth_element sort",
+    "algorithm": "clamp copy copy_n count fill_n find_if max max_element min nth_element sort",
     "array": "array",
     "atomic": "atomic",
     "bit": "bit_cast countr_zero rotl",
@@ -38,6 +38,7 @@ STANDARD = {
     "future": "future future_status packaged_task promise shared_future",
     "initializer_list": "initializer_list",
     "iosfwd": "istream",
+    "iterator": "back_inserter",
     "limits": "numeric_limits",
     "list": "list",
     "map": "map multimap",

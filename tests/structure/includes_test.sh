@@ -10,7 +10,7 @@ trap 'rm -rf "$tree"' EXIT
 # refuses FILE INCLUDE TEXT: a tree whose FILE includes so is refused with TEXT.
 refuses() {
   rm -rf "${tree:?}"/*
-  mkdir -p "$tree"/src/{util,comm,train} "$tree"/include/hetseq/{util,comm,train} "$tree"/src/train/{record,watch,shares} "$tree"/tests/train
+  mkdir -p "$tree"/src/{util,comm,data,train} "$tree"/include/hetseq/{util,comm,train} "$tree"/src/train/{record,watch,shares} "$tree"/tests/train
   touch "$tree"/src/comm/private.hpp "$tree"/include/hetseq/{util/error,comm/agree,train/trainer}.hpp
   touch "$tree"/src/train/{loop,record/table,watch/clock,shares/plan}.hpp
   echo "#include $2" >"$tree/$1"
@@ -20,6 +20,7 @@ refuses() {
 refuses src/comm/agree.cpp '"hetseq/util/error.hpp"' 'its own header "hetseq/comm/agree.hpp" is not its first'
 refuses src/comm/host_request.cpp '"hetseq/train/trainer.hpp"' 'of the layer train above it'
 refuses include/hetseq/util/error.hpp '"hetseq/comm/agree.hpp"' 'of the layer comm above it'
+refuses src/data/text.cpp '"hetseq/text/words.hpp"' 'of the layer text, which it must not know'
 refuses src/train/other.cpp '"private.hpp"' 'not a private header of its own folder'
 refuses src/train/other.cpp '"../comm/private.hpp"' 'not a private header of its own folder'
 refuses include/hetseq/comm/agree.hpp '"private.hpp"' 'a public header includes the private'

@@ -77,4 +77,7 @@ struct RunRecord {
 /// holds no run.
 RunRecord read_run(const std::string& folder);
 
+/// The same of several, whose names are their paths without the folders that all lie in.
+std::vector<RunRecord> read_runs(const std::vector<std::string>& folders);
+
 }  // namespace hetseq

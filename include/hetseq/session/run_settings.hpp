@@ -21,7 +21,6 @@
 namespace hetseq {
 
 class HostComm;
-class SharePlan;
 
 /// Effective option values in two forms that always agree: typed, and as the texts that config.cfg
 /// and checkpoints hold.
@@ -42,6 +41,11 @@ public:
     void settle(const std::string& place, std::string text);
     void settle(const std::int64_t& place, std::string text);
     void settle(const std::int64_t& place, std::int64_t value);
+    /// The same with the values of all ranks, of which rank r's is the r-th, or with one for all.
+    template <class T>
+    void settle(const ByRank<T>& place, const std::vector<T>& values) {
+        settle_text(&place, list_by_rank(values).text());
+    }
     /// The option whose value `place` is, a member of `options()`.
     const OptionSpec& option_at(const void* place) const;
 
@@ -62,12 +66,12 @@ struct RunSettings : SettledOptions {
     bool lends_to_checkpoints = false;        // by that choice, ranks of the host have no copies
     at::Device device = at::kCPU;
     Precision precision = Precision::fp32;
-    std::vector<Precision> precisions = {};     // by rank
-    std::vector<std::string> recompute = {};    // by rank: what --recompute says of it
-    std::vector<std::string> shard_by = {};     // likewise: a word, or a number
-    std::vector<std::int64_t> threads = {};     // by rank
-    CorpusSchema schema = {};                   // of the data files
-    std::vector<std::int64_t> capacities = {};  // samples or padded tokens a micro-batch, by rank
+    std::vector<Precision> precisions = {};       // by rank
+    std::vector<RecomputeChoice> recompute = {};  // by rank
+    std::vector<ShardPart> shard_by = {};         // by rank
+    std::vector<std::int64_t> threads = {};       // by rank
+    CorpusSchema schema = {};                     // of the data files
+    std::vector<std::int64_t> capacities = {};    // samples or padded tokens a micro-batch, by rank
     std::vector<std::int64_t> max_samples =
         {};  // of a micro-batch with samples of unequal length, by rank; empty: any
     CorpusOptions corpus = {};  // with this rank's cache
@@ -104,9 +108,5 @@ std::vector<int> like_ranks(const RunSettings& settings);
 /// The type in which gradients go from rank to rank; none: their own, as on one rank, which sends
 /// none.
 std::optional<at::ScalarType> sent_type(const RunSettings& settings);
-
-/// The start report: hosts, ranks, devices, threads and shares of a full batch; where the ranks'
-/// speed is known (`shares` of balance auto), their rates and the time their shares should take.
-std::string start_report(const RunSettings& settings, SharePlan& shares, const BatchPlan& plan);
 
 }  // namespace hetseq

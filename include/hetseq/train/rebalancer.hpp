@@ -62,7 +62,7 @@ public:
 
     /// A better cut that all ranks should be told; it is returned once. Empty if there is none. It
     /// is sought while the update is computed: what weighs all ranks' times takes long where they
-    /// are many. Waits until it is settled.
+    /// are many. Waits until the search ends.
     std::vector<std::int64_t> take_proposal();
 
     /// Sets the part of the progress that is known here.
@@ -70,7 +70,7 @@ public:
 
 private:
     void follow(std::span<const double> compute_ms, std::span<const double> update_ms);
-    void settle();
+    void finish_search();
     const std::vector<std::int64_t>* replayed() const;
     void change(const std::vector<std::int64_t>& allocation);
 

@@ -52,4 +52,11 @@ private:
 /// Times of one rank. Absent: not measured.
 using RankTimes = ByRankTime<std::optional<double>>;
 
+/// Those that `measured` has replace the ones in `times`.
+inline void take_measured(const RankTimes& measured, RankTimes& times) {
+    for (const RankTimeText& text : rank_time_texts)
+        if (measured[text.time])
+            times[text.time] = measured[text.time];
+}
+
 }  // namespace hetseq

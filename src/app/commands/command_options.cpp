@@ -51,8 +51,8 @@ OptionsOf<PredictOptions> predict_options() {
              text_option("output",
                          "FILE",
                          "",
-                         "the HDF5 file to write; without it and --data, each line of standard "
-                         "input is answered by a line of labels"))
+                         "the HDF5 file to write; without it and --data, lines of standard input "
+                         "are answered with labels"))
         .add(&PredictOptions::checkpoint, checkpoint_option())
         .add(&PredictOptions::batch_samples,
              whole_number_option(

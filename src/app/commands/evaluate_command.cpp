@@ -76,7 +76,7 @@ std::string as_json(const Evaluation& evaluation,
                     const Options& options) {
     nlohmann::ordered_json json{{"model", model},
                                 {"data", options.data},
-                                {"precision", options.precision},
+                                {"precision", options.precision.text()},
                                 {"loss", evaluation.loss()}};
     for (const auto& loss : evaluation.losses)
         json[loss.name] = loss.value;

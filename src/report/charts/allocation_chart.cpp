@@ -56,8 +56,9 @@ std::string tip_text(const AllocationChart& chart, const Stretch& stretch, std::
     const std::int64_t units = stretch.allocation->units[rank],
                        batch = batch_of(*stretch.allocation);
     return rank_name(chart, rank) + "\n" + std::to_string(units) + " of " + std::to_string(batch) +
-           " units (" + percent_text(static_cast<double>(units) / static_cast<double>(batch)) +
-           ")\nupdates " + std::to_string(stretch.begin) + " to " + std::to_string(stretch.end - 1);
+           " " + chart.unit + " (" +
+           percent_text(static_cast<double>(units) / static_cast<double>(batch)) + ")\nupdates " +
+           std::to_string(stretch.begin) + " to " + std::to_string(stretch.end - 1);
 }
 
 std::string draw_stretch(const AllocationChart& chart, const Stretch& stretch, const Axes& axes) {
@@ -102,7 +103,7 @@ std::string allocation_chart(const AllocationChart& chart) {
     for (std::size_t r = 0; r < ranks && ranks <= legend_at_most; ++r)
         legend += detail::legend_box(static_cast<int>(r), "rank " + std::to_string(r));
     return detail::figure(
-        chart.title, "units of work by rank", legend, allocation_chart_height, drawing);
+        chart.title, chart.unit + " by rank", legend, allocation_chart_height, drawing);
 }
 
 }  // namespace hetseq

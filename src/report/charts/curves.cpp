@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -71,6 +72,19 @@ std::string draw_metric(std::span<const RunRecord> runs, const std::string& metr
     return line_chart(chart);
 }
 
+// In the unit that the runs count their batches in, if it is one.
+std::string draw_rate(std::span<const RunRecord> runs) {
+    const bool counts_tokens = std::all_of(runs.begin(), runs.end(), [](const RunRecord& run) {
+        return run.summary && run.summary->unit == "tokens";
+    });
+    return counts_tokens ? draw(runs,
+                                {.title = "Rate", .unit = "tokens/s", .from_zero = true},
+                                "units_per_second")
+                         : draw(runs,
+                                {.title = "Rate", .unit = "samples/s", .from_zero = true},
+                                "samples_per_second");
+}
+
 // The keys of a task's own losses and metrics: those of `source` without the keys that every run
 // has.
 std::set<std::string> own_keys(std::span<const RunRecord> runs, Source source) {
@@ -96,8 +110,7 @@ std::string curves(std::span<const RunRecord> runs) {
     for (const std::string& metric : own_keys(runs, Source::valid))
         if (terms.count(metric) == 0)
             figures += draw_metric(runs, metric);
-    figures +=
-        draw(runs, {.title = "Rate", .unit = "samples/s", .from_zero = true}, "samples_per_second");
+    figures += draw_rate(runs);
     figures +=
         draw(runs, {.title = "Time of an update", .unit = "ms", .from_zero = true}, "step_ms");
     figures += draw(runs, {.title = "Learning rate", .from_zero = true}, "lr");

@@ -60,8 +60,8 @@ std::vector<std::string> idle_options(const Options& options) {
         lines.push_back(line({"--weight-decay " + format_number(optimizer.weight_decay)},
                              "the task makes its optimizer itself",
                              "give it there"));
-    if (options.shard == "none" && options.shard_by != "memory")
-        lines.push_back(line({"--shard-by " + options.shard_by},
+    if (options.shard == "none" && options.shard_by.text() != "memory")
+        lines.push_back(line({"--shard-by " + options.shard_by.text()},
                              "nothing is cut over the ranks",
                              "give --shard optimizer"));
     if (is_one_worker(options.virtual_workers) && options.balance.policy != "auto")

@@ -4,6 +4,7 @@
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/text/utf8.hpp"
+#include "hetseq/session/options/option_name.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
 
 namespace hetseq {
@@ -18,7 +19,7 @@ void take(const OptionValues& given, OptionValues& values) {
 
 const TaskPart& task_of(const GivenOptions& given, const Parts& parts) {
     for (const OptionValues* place : {&given.line, &given.file}) {
-        const auto found = place->find("task");
+        const auto found = place->find(option_name(any_options().task));
         if (found == place->end())
             continue;
         if (found->second.empty())
@@ -33,7 +34,10 @@ OptionValues values_of(const OptionTable& table, const TaskPart& task, const Giv
     OptionValues values;
     for (const OptionSpec& spec : table)
         values[spec.name] = spec.default_value;
-    take({{"model", task.model}, {"dataset", task.dataset}, {"batching", task.batching}}, values);
+    take({{option_name(any_options().model), task.model},
+          {option_name(any_options().dataset), task.dataset},
+          {option_name(any_options().batching), task.batching}},
+         values);
     take({task.defaults.begin(), task.defaults.end()}, values);
     take(given.file, values);
     take(given.line, values);

@@ -12,9 +12,8 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/options/absolute_path.hpp"
 #include "hetseq/data/files/shard_spec.hpp"
-#include "hetseq/session/rank_device.hpp"
-#include "hetseq/session/rank_list.hpp"
-#include "hetseq/session/word_choices.hpp"
+#include "hetseq/session/options/option_name.hpp"
+#include "hetseq/session/ranks/rank_options.hpp"
 
 namespace hetseq {
 
@@ -60,46 +59,6 @@ Option<Balance> balance_option(const std::string& help) {
     return {{"balance", "NAME", "auto", help, {"auto", "declared", "equal", "file:"}}, balance_of};
 }
 
-// A word, or a list of words by `keys`. Ranks and their devices are known later.
-Option<std::string> words_option(const std::string& name,
-                                 const std::string& default_value,
-                                 const std::string& help,
-                                 const std::vector<std::string>& words,
-                                 const std::string& keys,
-                                 OrNumber or_number = OrNumber::no) {
-    const bool may_be_number = or_number == OrNumber::yes;
-    const auto read = [words, keys, may_be_number](const std::string& text) {
-        const bool is_list = text.find('=') != std::string::npos;
-        const bool is_number = may_be_number && !text.empty() &&
-                               text.find_first_not_of("0123456789") == std::string::npos;
-        if (!is_list && !is_number && std::find(words.begin(), words.end(), text) == words.end())
-            option_value::reject(text,
-                                 (may_be_number ? "a number or " : "") +
-                                     ("one of " + join(words, ", ")) + ", or a list by " + keys);
-        return text;
-    };
-    const std::string type = may_be_number ? "N|NAME|LIST" : "NAME|LIST";
-    return {{name, type, default_value, help, words}, read};
-}
-
-Option<std::string> device_option(const std::string& help) {
-    return words_option("device", "auto", help, device_words(), "rank or host");
-}
-
-Option<std::string> precision_option(const std::string& help) {
-    return words_option("precision", "fp32", help, precision_choices(), "rank, host or device");
-}
-
-Option<std::string> recompute_option(const std::string& help) {
-    return words_option(
-        "recompute", "auto", help, recompute_words(), "rank, host or device", OrNumber::yes);
-}
-
-Option<std::string> shard_by_option(const std::string& help) {
-    return words_option(
-        "shard-by", "memory", help, shard_words(), "rank, host or device", OrNumber::yes);
-}
-
 Option<std::set<int>> signals_option(const std::string& name,
                                      const std::string& default_value,
                                      const std::string& help) {
@@ -134,17 +93,17 @@ void add_what_is_trained(OptionsOf<Options>& options) {
         .add(&Options::batching, text_option("batching", "NAME", "",
              "how rows become micro-batches; by default the task's").fixed_with(FixedWith::position))
         .add(&Options::precision, precision_option(
-             "what a rank computes in, a word or a list (v100=fp16,a100=bf16,p100=fp32); auto: what its device does best").of_rank())
+             "what a rank computes in, a word or a list (v100=fp16,a100=bf16,p100=fp32); auto: what its device does best"))
         .add(&Options::recompute, recompute_option(
-             "layers that backward computes again, to save memory: N, all or none, or a list (v100=all,a100=none); auto: all where memory lacks and this costs least").of_rank())
+             "layers that backward computes again, to save memory: N, all, none or a list (v100=all,a100=none); auto: where memory lacks (docs/memory.md)"))
         .add(&Options::shard, choice_option("shard", {"none", "optimizer"}, "none",
              "what is cut over the ranks, to save memory: nothing, or the optimizer's state"))
         .add(&Options::shard_by, shard_by_option(
-             "parts of what is cut: memory (in proportion to what a rank has left), even, or a list of numbers (v100=1,a100=5)").of_rank())
+             "parts of what is cut: memory (what a rank has left), even, or a list (v100=1,a100=5); see docs/memory.md"))
         .add(&Options::virtual_workers, text_option("virtual-workers", "none|auto|LIST", "none",
-             "ranks that train a replica together, as a pipeline: 0+1+2, or several such workers: 0+1,2+3; auto: the fastest layout; none: each has a replica"))
+             "pipelines of ranks, 0+1+2 or several, 0+1,2+3; auto: the fastest layout; none: replicas (docs/virtual-workers.md)"))
         .add(&Options::stage_units, text_option("stage-units", "auto|LIST", "auto",
-             "units of the model that each stage computes, such as 3+4+2, of several workers 3+4+2,5+4; auto: as speeds and memory say, measured"))
+             "units of the model in each stage, 3+4+2, or of several workers, 3+4+2,5+4; auto: as measured (docs/virtual-workers.md)"))
         .add(&Options::seed, seed_option(
              "seed of initialisation, order and dropout").fixed_with(FixedWith::position));
 }
@@ -156,16 +115,16 @@ void add_data(OptionsOf<Options>& options) {
         .add(&Options::valid_data, text_option("valid-data", "PATH", "",
              "validation data, named like --data").repeated_as(absolute_names))
         .add(&Options::corpus, corpus_options())
-        .add(&Options::cache_mb, text_option("cache-mb", "N|LIST", "512",
-             "memory on each host for the blocks of one corpus [MiB]").of_rank());
+        .add(&Options::cache_mb, number_by_rank_option("cache-mb", "512",
+             "memory on each host for the blocks of one corpus [MiB]"));
 }
 
 void add_batch(OptionsOf<Options>& options) {
     options.heading("Batch and balance")
-        .add(&Options::max_sentences, text_option("max-sentences", "N|LIST", "",
-             "largest micro-batch of a rank [samples], N or a list (v100=64,p100=16); 0: no work; empty: 32, or what --max-tokens holds").of_rank())
-        .add(&Options::max_tokens, text_option("max-tokens", "N|LIST", "4096",
-             "the same where samples have unequal lengths [tokens with padding]").of_rank())
+        .add(&Options::max_sentences, number_by_rank_option("max-sentences", "",
+             "largest micro-batch of a rank [samples], N or a list (v100=64,p100=16); 0: no work; empty: 32, or what --max-tokens holds"))
+        .add(&Options::max_tokens, number_by_rank_option("max-tokens", "4096",
+             "the same where samples have unequal lengths [tokens with padding]"))
         .add(&Options::batch_size, whole_number_option("batch-size", "0",
              "size of the global batch [samples]; 0: the sum of the capacities times --update-freq").fixed_with(FixedWith::position))
         .add(&Options::batch_tokens, whole_number_option("batch-tokens", "0",
@@ -179,7 +138,7 @@ void add_batch(OptionsOf<Options>& options) {
         .add(&Options::balance, balance_option(
              "how a batch is divided among ranks: auto (by measured speed), declared (by capacity), equal, or file:PATH (as RUN/allocations.json says)").repeated_as(absolute_balance))
         .add(&Options::cache_dir, text_option("cache-dir", "DIR", "",
-             "folder that keeps measured speeds, and shards of datasets in Python, for later runs; none: keep none; empty: hetseq in the user's cache folder").of_rank().repeated_as(absolute_cache));
+             "folder that keeps measured speeds, and shards of Python's datasets; none: keep none; empty: hetseq in the user's cache folder").of_rank().repeated_as(absolute_cache));
 }
 
 void add_length(OptionsOf<Options>& options) {
@@ -224,13 +183,13 @@ void add_checkpoints(OptionsOf<Options>& options) {
 void add_running(OptionsOf<Options>& options) {
     options.heading("Running")
         .add(&Options::device, device_option(
-             "device of a rank: auto (a GPU that no other rank uses, else the CPU), cpu or cuda").of_rank())
-        .add(&Options::threads, text_option("threads", "N|LIST", "0",
-             "threads of a rank; 0: as many as the cores it may use").of_rank())
+             "device of a rank: auto (a GPU that no other rank uses, else the CPU), cpu or cuda"))
+        .add(&Options::threads, number_by_rank_option("threads", "0",
+             "threads of a rank; 0: as many as the cores it may use"))
         .add(&Options::bucket_mb, number_option("bucket-mb", "8",
              "gradients that are reduced at once [MiB], at most half of all where backward goes on meanwhile", 0.001, 4096))
         .add(&Options::reduce_precision, choice_option("reduce-precision", {"fp32", "bf16"}, "fp32",
-             "type in which gradients go from rank to rank; bf16: half the bytes, rounded when they are sent and when they are summed"))
+             "type in which gradients go from rank to rank; bf16: half the bytes, with rounding (docs/precision.md)"))
         .add(&Options::join_timeout, number_option("join-timeout", "300",
              "seconds within which NCCL must start on the GPUs of all ranks; otherwise the job ends", 1, 86400).shown_as("S"))
         .add(&Options::log_interval, whole_number_option("log-interval", "100",
@@ -284,6 +243,11 @@ void read_own(const OptionSpec& spec, const OptionValues& values, PartOptions& p
 
 const OptionsOf<Options>& run_options() {
     static const OptionsOf<Options> options = all_options();
+    return options;
+}
+
+const Options& any_options() {
+    static const Options options;
     return options;
 }
 

@@ -72,8 +72,8 @@ LoadedShare first_batch(const HostComm& world,
 void prepare_unit(Model& model, const RunSettings& settings, int rank) {
     initialise_parameters(model, settings.options().seed);
     model.to(settings.device, settings.precision);
-    const std::string& word = settings.recompute[static_cast<std::size_t>(rank)];
-    model.recompute(word == "all" ? model.recomputable_layers() : 0);
+    const RecomputeChoice choice = settings.recompute[static_cast<std::size_t>(rank)];
+    model.recompute(choice == all_layers ? model.recomputable_layers() : 0);
 }
 
 }  // namespace

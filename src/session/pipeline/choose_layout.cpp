@@ -29,8 +29,8 @@ void check_recomputation(const RunSettings& settings, const Model& model) {
     const std::vector<ChainUnit> chain = model.chain();
     if (std::any_of(chain.begin(), chain.end(), [](const auto& unit) { return unit.recomputes; }))
         return;
-    for (const std::string& word : settings.recompute)
-        recomputed_from_start(word, model);
+    for (const RecomputeChoice choice : settings.recompute)
+        recomputed_from_start(choice, model);
 }
 
 std::shared_ptr<Model> chain_model(const RunSettings& settings, const Parts& parts) {

@@ -11,14 +11,13 @@
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/state/training_state.hpp"
 #include "hetseq/session/pipeline/virtual_workers.hpp"
-#include "hetseq/session/rank_list.hpp"
 #include "hetseq/session/run_settings.hpp"
 
 namespace hetseq {
 
 namespace {
 
-const std::string& size_place(const RunSettings& settings) {
+const ByRank<std::int64_t>& size_place(const RunSettings& settings) {
     return settings.is_ragged() ? settings.options().max_tokens : settings.options().max_sentences;
 }
 
@@ -37,18 +36,18 @@ bool leaves_open(const Options& options) {
 // All that a choice depends on, of settings that no choice has changed yet.
 std::string question_of(const RunSettings& settings) {
     const Options& options = settings.options();
-    std::vector<std::string> lines{
-        "virtual workers " + options.virtual_workers,
-        "balance " + options.balance.policy,
-        "batch " + std::to_string(options.batch_size) + " samples, " +
-            std::to_string(options.batch_tokens) + " tokens",
-        "micro-batches of " + options.max_sentences + " samples, " + options.max_tokens + " tokens",
-        "cache " + options.cache_mb + " MiB",
-        options.valid_data.empty() ? "no validation" : "validation",
-        "recompute " + options.recompute,
-        "shard " + options.shard,
-        "staleness " + std::to_string(options.trainer.staleness),
-        "sums in " + options.reduce_precision};
+    std::vector<std::string> lines{"virtual workers " + options.virtual_workers,
+                                   "balance " + options.balance.policy,
+                                   "batch " + std::to_string(options.batch_size) + " samples, " +
+                                       std::to_string(options.batch_tokens) + " tokens",
+                                   "micro-batches of " + options.max_sentences.text() +
+                                       " samples, " + options.max_tokens.text() + " tokens",
+                                   "cache " + options.cache_mb.text() + " MiB",
+                                   options.valid_data.empty() ? "no validation" : "validation",
+                                   "recompute " + options.recompute.text(),
+                                   "shard " + options.shard,
+                                   "staleness " + std::to_string(options.trainer.staleness),
+                                   "sums in " + options.reduce_precision};
     for (const RankInfo& rank : settings.topology.ranks)
         lines.push_back(rank.device_name + " " + host_text(settings.topology, rank) + ", " +
                         to_string(settings.precisions.at(static_cast<std::size_t>(rank.rank))) +
@@ -63,7 +62,7 @@ void limit_micro_batches(const std::vector<std::int64_t>& most, RunSettings& set
     for (std::size_t r = 0; r < most.size(); ++r)
         if (most[r] > 0)
             settings.capacities[r] = std::min(settings.capacities[r], most[r]);
-    settings.settle(size_place(settings), rank_list(settings.capacities));
+    settings.settle(size_place(settings), settings.capacities);
 }
 
 }  // namespace
@@ -95,7 +94,7 @@ void record_layout(const LayoutChoice& choice, RunSettings& settings) {
     }
     settings.settle(settings.options().virtual_workers, join(workers, ","));
     settings.settle(settings.options().stage_units, stage_units_text(units));
-    settings.settle(size_place(settings), rank_list(micro_batches));
+    settings.settle(size_place(settings), micro_batches);
 }
 
 std::optional<LayoutRecord> layout_record(const RunSettings& settings, const LayoutChoice& choice) {

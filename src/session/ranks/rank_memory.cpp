@@ -294,7 +294,7 @@ bool MemoryAccount::would_fit_sharded() const {
 
 std::string MemoryAccount::cure(const RunSettings& settings) const {
     const bool is_sharded = settings.options().shard != "none";
-    const bool by_memory = is_sharded && settings.shard_by.front() == "memory";
+    const bool by_memory = is_sharded && settings.shard_by.front().by == ShardPart::By::memory;
     std::string cure = "use a smaller model, devices with more memory, or fewer ranks on a host";
     if (has_stages_)
         cure = "give --stage-units auto, or more ranks to the virtual worker";

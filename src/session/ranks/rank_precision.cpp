@@ -7,8 +7,6 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/comm/host/compute_capability.hpp"
-#include "hetseq/session/rank_list.hpp"
-#include "hetseq/session/word_choices.hpp"
 
 namespace hetseq {
 
@@ -65,19 +63,13 @@ Precision on_gpu(Precision precision, const RankInfo& info, int capability) {
 
 }  // namespace
 
-Precision rank_precision(const std::string& list,
-                         const Topology& topology,
-                         int rank,
-                         at::Device device) {
-    const RankInfo& info = topology.rank(rank);
-    const std::string word = rank_word("precision", list, precision_choices(), topology, rank);
-    if (device.is_cpu()) {
-        if (word == "auto")
-            return has_fast_bf16_on_cpu() ? Precision::bf16 : Precision::fp32;
-        return on_cpu(precision_of(word), info);
-    }
+Precision rank_precision(PrecisionChoice choice, const RankInfo& info, at::Device device) {
+    if (device.is_cpu())
+        return choice                   ? on_cpu(*choice, info)
+               : has_fast_bf16_on_cpu() ? Precision::bf16
+                                        : Precision::fp32;
     const int capability = compute_capability(device);
-    return word == "auto" ? best_of_gpu(capability) : on_gpu(precision_of(word), info, capability);
+    return choice ? on_gpu(*choice, info, capability) : best_of_gpu(capability);
 }
 
 void compute_in(Precision precision) {

@@ -7,9 +7,8 @@
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/gradient_buckets.hpp"
 #include "hetseq/optim/optimizer.hpp"
-#include "hetseq/session/rank_list.hpp"
+#include "hetseq/session/ranks/by_rank.hpp"
 #include "hetseq/session/run_settings.hpp"
-#include "hetseq/session/word_choices.hpp"
 
 namespace hetseq {
 
@@ -27,16 +26,7 @@ bool sums_beside_backward(const RunSettings& settings) {
     });
 }
 
-bool is_word(const std::string& word) {
-    const std::vector<std::string> words = shard_words();
-    return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 }  // namespace
-
-std::string rank_shard_part(const std::string& list, const Topology& topology, int rank) {
-    return rank_word("shard-by", list, shard_words(), topology, rank, OrNumber::yes);
-}
 
 std::int64_t bucket_bytes(const RunSettings& settings, const FlatParameters& parameters) {
     // The communicator over MPI sums both halves and the whole of these sizes directly.
@@ -52,25 +42,29 @@ std::int64_t bucket_bytes(const RunSettings& settings, const FlatParameters& par
     return std::min(wanted, all / 2);
 }
 
-std::vector<std::int64_t> shard_parts(const std::vector<std::string>& words,
+std::vector<std::int64_t> shard_parts(const std::vector<ShardPart>& choices,
                                       const std::vector<std::int64_t>& room) {
-    const std::string& first = words.front();
-    for (const std::string& word : words)
-        if (is_word(first) ? word != first : is_word(word))
-            throw BadConfig(
-                "--shard-by is '" + first + "' for one rank and '" + word + "' for another",
-                "parts are all by memory, all even, or all numbers",
-                "give one of the words alone, or a list of numbers");
+    using By = ShardPart::By;
+    const ShardPart& first = choices.front();
+    for (const ShardPart& choice : choices)
+        if (choice.by != first.by)
+            throw BadConfig("--shard-by is '" + choice_text(first) + "' for one rank and '" +
+                                choice_text(choice) + "' for another",
+                            "parts are all by memory, all even, or all numbers",
+                            "give one of the words alone, or a list of numbers");
     std::vector<std::int64_t> parts;
-    for (std::size_t r = 0; r < words.size(); ++r)
-        parts.push_back(first == "memory" ? room[r] : first == "even" ? 1 : std::stoll(words[r]));
+    for (std::size_t r = 0; r < choices.size(); ++r)
+        parts.push_back(first.by == By::memory ? room[r]
+                        : first.by == By::even ? 1
+                                               : choices[r].number);
     if (std::all_of(parts.begin(), parts.end(), [](std::int64_t part) { return part == 0; }))
-        throw BadConfig(
-            "--shard-by " + rank_list(words) + " gives no rank a part of the optimizer's state",
-            first == "memory" ? "no rank's memory has any left beside values and gradients"
-                              : "all numbers are 0",
-            first == "memory" ? "use a smaller model, or devices with more memory"
-                              : "give at least one rank a number above 0");
+        throw BadConfig("--shard-by " + list_by_rank(choices).text() +
+                            " gives no rank a part of the optimizer's state",
+                        first.by == By::memory
+                            ? "no rank's memory has any left beside values and gradients"
+                            : "all numbers are 0",
+                        first.by == By::memory ? "use a smaller model, or devices with more memory"
+                                               : "give at least one rank a number above 0");
     return parts;
 }
 

@@ -29,7 +29,6 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-constexpr std::chrono::milliseconds farewell{2000};
 constexpr std::chrono::milliseconds time_to_print{200};
 
 constexpr unsigned patience_with_launcher_s = 6;
@@ -67,6 +66,7 @@ public:
         : rank_{world.rank()},
           end_{options.end},
           usual_period_{options.period},
+          farewell_{options.farewell},
           period_{beat_period(options.period, options.stall_timeout)},
           rule_{options.stall_timeout, options.judge},
           killed_ranks_{make_killed_ranks(world)},
@@ -120,7 +120,7 @@ private:
                 }
             }
             if (heartbeats_ && in_order_)
-                heartbeats_->finish(farewell);
+                heartbeats_->finish(farewell_);
         } catch (const std::exception& error) {
             end_({{rank_}, message_of(error)});
         }
@@ -195,6 +195,7 @@ private:
     int rank_;
     std::function<void(const Stall&)> end_;
     std::chrono::milliseconds usual_period_;
+    std::chrono::milliseconds farewell_;
     std::chrono::milliseconds period_;
     Rule rule_;
     KilledRanks killed_ranks_;

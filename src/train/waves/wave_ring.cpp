@@ -89,8 +89,7 @@ void WaveRing::compute(LoadedShare share,
     wave.figures.told.scale = step_.loss_scale().value();
     parameters_.use(wave.gradients);
     step_.run_alone(*wave.share, weights, context, wave.status, [&] { start(wave); });
-    for (const RankTime time : {RankTime::compute, RankTime::wait})
-        wave.figures.times[time] = step_.timing().times[time];
+    take_measured(step_.timing().times, wave.figures.times);
     wave.figures.padding = wave.share->padding();
 }
 
@@ -125,7 +124,7 @@ void WaveRing::release() {
         parameters_.use(free_.front()->gradients);
 }
 
-void WaveRing::settle() {
+void WaveRing::sum_all() {
     for (const std::unique_ptr<Wave>& wave : waves_)
         sum(*wave);
 }

@@ -31,7 +31,8 @@ enum class Use { undecided, stop, checkpoint };
 std::array<std::atomic<Use>, highest + 1> uses{};
 std::array<std::atomic<int>, highest + 1> arrived{};
 std::atomic<int> first_stop{0};
-std::atomic<std::int64_t> first_stop_time{0};  // [s], monotonic clock
+std::atomic<std::int64_t> first_stop_time{0};                         // [s], monotonic clock
+std::atomic<std::int64_t> one_request{signal_inbox::repeat_seconds};  // signals so near [s]
 std::atomic<int> checkpoints{0};
 static_assert(std::atomic<Use>::is_always_lock_free &&
               std::atomic<std::int64_t>::is_always_lock_free);
@@ -65,8 +66,7 @@ void ask_to_stop(int signal) noexcept {
             tell(
                 "\nhetseq: stops after the next update, and saves where there is a --save-dir; another "
                 "Ctrl-C ends it at once\n");
-    } else if (is_from_keyboard(signal) ||
-               now_seconds() - first_stop_time > signal_inbox::repeat_seconds) {
+    } else if (is_from_keyboard(signal) || now_seconds() - first_stop_time > one_request) {
         leave(signal);
     }
 }
@@ -119,7 +119,10 @@ void signal_inbox::open() {
     handle(SIGXFSZ, SIG_IGN);
 }
 
-void signal_inbox::choose(const std::set<int>& stop, const std::set<int>& checkpoint) {
+void signal_inbox::choose(const std::set<int>& stop,
+                          const std::set<int>& checkpoint,
+                          std::int64_t repeat_s) {
+    one_request = repeat_s;
     for (const KnownSignal& signal : known) {
         const auto index = static_cast<std::size_t>(signal.number);
         const bool used = stop.count(signal.number) + checkpoint.count(signal.number) > 0;

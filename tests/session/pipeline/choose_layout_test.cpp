@@ -10,7 +10,7 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/model/bert/bert.hpp"
 #include "hetseq/session/pipeline/recorded_layout.hpp"
-#include "hetseq/session/rank_list.hpp"
+#include "hetseq/session/ranks/by_rank.hpp"
 #include "hetseq/session/run_settings.hpp"
 
 #include "model/mixed_model.hpp"
@@ -182,7 +182,7 @@ TEST_F(ChooseLayoutTest, ReplicasHaveTheMicroBatchesByWhichTheyFit) {
 
         EXPECT_EQ(own.options().virtual_workers, "none");
         EXPECT_EQ(own.capacities.front(), expected) << balance;
-        EXPECT_EQ(own.values().at("max-sentences"), rank_list(own.capacities));
+        EXPECT_EQ(own.values().at("max-sentences"), list_by_rank(own.capacities).text());
         for (std::size_t r = 1; r < own.capacities.size(); ++r)
             EXPECT_EQ(own.capacities[r], 4);
     }

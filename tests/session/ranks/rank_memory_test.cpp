@@ -267,13 +267,16 @@ TEST_F(RankMemoryTest, TheTableHasAColumnForEachTermThatThereIs) {
 }
 
 TEST(ShardPartsTest, AreWordsOfOneKindOrNumbers) {
-    EXPECT_THAT(shard_parts({"memory", "memory"}, {7, 0}), ElementsAre(7, 0));
-    EXPECT_THAT(shard_parts({"even", "even"}, {7, 0}), ElementsAre(1, 1));
-    EXPECT_THAT(shard_parts({"3", "0"}, {7, 0}), ElementsAre(3, 0));
-    EXPECT_THROW(shard_parts({"3", "even"}, {7, 0}), BadConfig);
-    EXPECT_THROW(shard_parts({"memory", "even"}, {7, 0}), BadConfig);
-    EXPECT_THROW(shard_parts({"0", "0"}, {7, 0}), BadConfig);
-    EXPECT_THROW(shard_parts({"memory", "memory"}, {0, 0}), BadConfig);
+    using By = ShardPart::By;
+    const ShardPart memory{By::memory}, even{By::even};
+    const auto number = [](std::int64_t part) { return ShardPart{By::number, part}; };
+    EXPECT_THAT(shard_parts({memory, memory}, {7, 0}), ElementsAre(7, 0));
+    EXPECT_THAT(shard_parts({even, even}, {7, 0}), ElementsAre(1, 1));
+    EXPECT_THAT(shard_parts({number(3), number(0)}, {7, 0}), ElementsAre(3, 0));
+    EXPECT_THROW(shard_parts({number(3), even}, {7, 0}), BadConfig);
+    EXPECT_THROW(shard_parts({memory, even}, {7, 0}), BadConfig);
+    EXPECT_THROW(shard_parts({number(0), number(0)}, {7, 0}), BadConfig);
+    EXPECT_THROW(shard_parts({memory, memory}, {0, 0}), BadConfig);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ struct AllocationChart {
     std::vector<AllocationFrom> allocations;  // by rising update
     std::int64_t last_update = 1;
     std::vector<std::string> ranks;  // what to call them in tool tips; may be fewer than there are
+    std::string unit = "units of cost";  // of the allocations
 };
 
 /// An HTML figure: the ranks' shares, stacked, over the updates. Where there are more changes than

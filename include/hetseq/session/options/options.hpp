@@ -10,6 +10,7 @@
 #include "hetseq/data/corpus_options.hpp"
 #include "hetseq/task/part_options.hpp"
 #include "hetseq/train/trainer_options.hpp"
+#include "hetseq/session/ranks/by_rank.hpp"
 
 namespace hetseq {
 
@@ -28,10 +29,10 @@ struct Options {
     std::string dataset;
     std::string batching;
     PartOptions parts;
-    std::string precision;        // a word, or a list by rank, host or device
-    std::string recompute;        // auto, none, all or layers, or a list by rank, host or device
-    std::string shard;            // none, optimizer
-    std::string shard_by;         // memory, even or a part, or a list by rank, host or device
+    ByRank<PrecisionChoice> precision;
+    ByRank<RecomputeChoice> recompute;
+    std::string shard;  // none, optimizer
+    ByRank<ShardPart> shard_by;
     std::string virtual_workers;  // none, auto or a list of ranks and hosts
     std::string stage_units;      // auto, or a number for each stage
     std::uint64_t seed = 1;
@@ -40,15 +41,14 @@ struct Options {
     std::string data;
     std::string valid_data;
     CorpusOptions corpus;
-    std::string cache_mb;
+    ByRank<std::int64_t> cache_mb;
 
     // batch and balance
     std::int64_t batch_size = 0;    // 0: as batch_tokens says, or the capacities and update_freq
     std::int64_t norm_group = 32;   // samples that a model with groups looks at together
     std::int64_t batch_tokens = 0;  // 0: as batch_size says, or the capacities and update_freq
-    std::string max_sentences;      // a number, or a list by rank, host or device (as all of a
-                                    // rank's numbers); empty: by the kind of samples
-    std::string max_tokens;
+    ByRank<std::int64_t> max_sentences;  // empty: by the kind of samples
+    ByRank<std::int64_t> max_tokens;
     std::int64_t max_length = 0;  // 0: the smallest of max_tokens
     std::int64_t update_freq = 1;
     Balance balance;
@@ -75,8 +75,8 @@ struct Options {
     double drop_below = 0;     // of its kind's speed, a device is left out; 0: none is
 
     // running
-    std::string device = "auto";  // or a list by rank: rank_device
-    std::string threads;          // 0: from the cores this rank may use
+    ByRank<DeviceChoice> device;
+    ByRank<std::int64_t> threads;  // 0: from the cores this rank may use
     double bucket_mb = 0;
     std::string reduce_precision;  // fp32 or bf16
     double join_timeout = 0;       // [s]

@@ -22,7 +22,8 @@ enum class Judge { work_and_silence, silence };
 struct WatchdogOptions {
     double stall_timeout = 300;  // [s]; 0: nobody judges
     Judge judge = Judge::work_and_silence;
-    std::chrono::milliseconds period{1000};  // of beats, unless the timeout is short
+    std::chrono::milliseconds period{1000};    // of beats, unless the timeout is short
+    std::chrono::milliseconds farewell{2000};  // that the others have for their last beat
     std::function<void(const Stall&)> end = end_stalled_job;  // called once, on the watching thread
 };
 

@@ -78,7 +78,7 @@ public:
     void release();
 
     /// Collective. Waits until all that is under way is summed.
-    void settle();
+    void sum_all();
     /// After that, in order: at most `staleness` of them.
     std::vector<GradientSet> sums() const;
     std::vector<PendingUpdate> pending() const;

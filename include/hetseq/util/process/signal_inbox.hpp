@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 
@@ -12,6 +13,9 @@ namespace hetseq {
 /// it at once. Broken pipes and files beyond their limit become errors of the writing call.
 namespace signal_inbox {
 
+/// As far apart as signals that ask for the same may be [s].
+constexpr std::int64_t repeat_seconds = 5;
+
 /// Catches USR1, USR2, XCPU, TERM and INT, which are kept until `choose` or `release` says what
 /// they are for. INT stays ignored where it was, as in the background of a script. Called first in
 /// `main`. Forgets what came before.
@@ -19,13 +23,13 @@ void open();
 
 /// From now on, the signals in `stop` ask to stop and those in `checkpoint` ask to save. Those of
 /// the five that are in neither have their default effect, even if they came before.
-void choose(const std::set<int>& stop, const std::set<int>& checkpoint);
+/// Signals that ask to stop less than `repeat_s` apart are one request [s].
+void choose(const std::set<int>& stop,
+            const std::set<int>& checkpoint,
+            std::int64_t repeat_s = repeat_seconds);
 
 /// All signals have their default effect again, even those that came before.
 void release();
-
-/// Signals that ask for the same less than this apart are one request [s].
-constexpr int repeat_seconds = 5;
 
 /// The signal that asked to stop; 0: none.
 int stop_signal() noexcept;

@@ -20,6 +20,7 @@
 #include "hetseq/data/order/micro_batch_cap.hpp"
 #include "hetseq/train/record/statistics.hpp"
 #include "hetseq/train/record/summary.hpp"
+#include "hetseq/session/options/option_name.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_settings.hpp"
@@ -206,12 +207,12 @@ void check_among_others(const HostComm& world) {
 
 // What all ranks, of which there is one, are asked to compute in.
 Precision one_precision(const Options& options) {
-    const std::vector<std::string> words = precision_words();
-    if (std::find(words.begin(), words.end(), options.precision) == words.end())
-        throw BadConfig("--precision " + options.precision + " for a roofline",
+    const PrecisionChoice choice = options.precision.for_all().value_or(std::nullopt);
+    if (!choice)
+        throw BadConfig("--precision " + options.precision.text() + " for a roofline",
                         "operators are counted in one precision, for each GPU that has it",
-                        "give one of " + join(words, ", "));
-    return precision_of(options.precision);
+                        "give one of " + join(precision_words(), ", "));
+    return *choice;
 }
 
 std::vector<GpuPeaks> able_gpus(std::span<const GpuPeaks> gpus, Precision precision) {
@@ -240,7 +241,8 @@ int bench_roofline(const CommandContext& context, SettledOptions settled) {
         const Precision asked = one_precision(settled.options());
         return std::pair(asked, chosen_able_gpus(chosen_gpus(context.words), asked));
     });
-    settled.settle(settled.options().precision, to_string(computed_on_cpu(precision)));
+    settled.settle(settled.options().precision,
+                   std::vector<PrecisionChoice>{computed_on_cpu(precision)});
     const RunSettings settings = set_up_ranks(context.world, std::move(settled), context.parts);
     Replica replica(*context.environment, context.world, settings, context.parts, nullptr);
     return run_or_end(context.meeting, [&] {
@@ -267,8 +269,8 @@ const std::map<std::string, Bench>& bench_kinds() {
 void settle_read_size(SettledOptions& settled, const Parts& parts) {
     const Options& options = settled.options();
     const CorpusSchema schema = parts.datasets.get(options.dataset)(options.parts);
-    if (options.max_sentences.empty() && ragged_fields(schema).empty())
-        settled.settle(options.max_sentences, "256");
+    if (options.max_sentences.is_empty() && ragged_fields(schema).empty())
+        settled.settle(options.max_sentences, std::vector<std::int64_t>{256});
 }
 
 }  // namespace
@@ -279,7 +281,7 @@ int bench_command(const CommandContext& context) {
         agree_on(world, [&] { return given_options(context.words, option_table(context.parts)); });
     if (context.words.form == "reduce") {
         agree_on(world, [&] { check_among_others(world); });
-        given.line["task"] =
+        given.line[option_name(any_options().task)] =
             context.parts.tasks.names().front();  // any: only ranks and devices matter
     }
     if (context.words.form == "roofline") {
@@ -287,7 +289,7 @@ int bench_command(const CommandContext& context) {
             chosen_gpus(context.words);
             check_alone(world);
         });
-        given.line["device"] = "cpu";
+        given.line[option_name(any_options().device)] = choice_text(DeviceChoice::cpu);
     }
     SettledOptions settled = settle_options(world, given, context.parts);
     if (context.words.form == "data")

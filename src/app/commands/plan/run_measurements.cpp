@@ -83,23 +83,11 @@ Number number_of(const std::string& text) {
     return value;
 }
 
-// "32" or "0=64,1=16", as config.cfg records it.
-// Nothing where there is no list: a run with samples of unequal length.
-void take_micro_batches(const std::string& list, MeasuredRun& run) {
-    if (list.empty())
-        return;
-    for (const std::string& entry : split(list, ',')) {
-        const auto equals = entry.find('=');
-        if (equals == std::string::npos) {
-            for (MeasuredRun::Rank& rank : run.ranks)
-                rank.micro_batch = std::max<std::int64_t>(0, number_of<std::int64_t>(entry));
-            continue;
-        }
-        const auto rank = number_of<std::size_t>(entry.substr(0, equals));
-        if (rank < run.ranks.size())
-            run.ranks[rank].micro_batch =
-                std::max<std::int64_t>(0, number_of<std::int64_t>(entry.substr(equals + 1)));
-    }
+// As config.cfg records it. Nothing where there is no list: a run with samples of unequal length.
+void take_micro_batches(const ByRank<std::int64_t>& list, MeasuredRun& run) {
+    for (std::size_t r = 0; r < run.ranks.size(); ++r)
+        if (const auto size = list.find(RankPlace(static_cast<int>(r), "")))
+            run.ranks[r].micro_batch = *size;
 }
 
 void take_config(const std::string& path, const OptionTable& table, MeasuredRun& run) {

@@ -133,7 +133,7 @@ PredictionSummary begin_summary(const FilePrediction& options, const RunSettings
     PredictionSummary summary;
     summary.data = settings.options().data;
     summary.output = options.output;
-    summary.precision = settings.options().precision;
+    summary.precision = settings.options().precision.text();
     const std::vector<fs::path> files =
         chosen_model_files(options.run.folder, options.run.checkpoint);
     for (const fs::path& file : files)

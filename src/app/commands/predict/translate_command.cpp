@@ -19,12 +19,11 @@
 #include "hetseq/model/model.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/session/discover_devices.hpp"
-#include "hetseq/session/list_warning.hpp"
+#include "hetseq/session/options/option_name.hpp"
 #include "hetseq/session/options/options.hpp"
-#include "hetseq/session/rank_list.hpp"
+#include "hetseq/session/ranks/own_choice.hpp"
 #include "hetseq/session/ranks/rank_precision.hpp"
 #include "hetseq/session/threads.hpp"
-#include "hetseq/session/word_choices.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
 
@@ -156,34 +155,26 @@ std::exception_ptr lead(Mailbox& mailbox,
 }
 
 // On CPUs the decoder's own loops compute in fp32 and fp64, and are the fastest.
-Precision translating_precision(const std::string& list,
-                                const Topology& topology,
-                                int rank,
-                                at::Device device) {
-    const Precision precision = rank_precision(list, topology, rank, device);
-    const bool is_chosen =
-        rank_word("precision", list, precision_choices(), topology, rank) == "auto";
-    return is_chosen && device.is_cpu() ? Precision::fp32 : precision;
+Precision translating_precision(PrecisionChoice choice, const RankInfo& info, at::Device device) {
+    return !choice && device.is_cpu() ? Precision::fp32 : rank_precision(choice, info, device);
 }
 
 Place set_up_rank(const HostComm& world, const Options& options) {
     const Topology topology = discover_devices(world, options);
     const RankInfo& rank = topology.rank(world.rank());
-    const std::int64_t asked = agree_on(
-        world, [&] { return rank_value("threads", options.threads, topology, world.rank()); });
-    warn_of_competing_entries(
-        world, "threads", competing_entries(options.threads, topology, world.rank()));
+    const RankPlace where(topology, world.rank());
+    const std::int64_t asked =
+        own_choice(world, option_name(any_options().threads), options.threads, where);
     const ThreadChoice choice =
         choose_threads(rank, topology.ranks_on_host_of(world.rank()), static_cast<int>(asked));
     if (!choice.warning.empty())
         log::warn_here(choice.warning);
     at::set_num_threads(choice.threads);
     Place place{at::Device(rank.device), Precision::fp32};
-    place.precision = agree_on(world, [&] {
-        return translating_precision(options.precision, topology, world.rank(), place.device);
-    });
-    warn_of_competing_entries(
-        world, "precision", competing_entries(options.precision, topology, world.rank()));
+    const PrecisionChoice precision =
+        own_choice(world, option_name(any_options().precision), options.precision, where);
+    place.precision =
+        agree_on(world, [&] { return translating_precision(precision, rank, place.device); });
     compute_in(place.precision);
     return place;
 }

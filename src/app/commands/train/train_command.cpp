@@ -32,6 +32,7 @@
 #include "hetseq/session/resume.hpp"
 #include "hetseq/session/run_length.hpp"
 #include "hetseq/session/run_settings.hpp"
+#include "hetseq/session/start_report.hpp"
 #include "hetseq/session/starting_shares.hpp"
 #include "hetseq/session/training.hpp"
 #include "hetseq/app/commands.hpp"
@@ -320,7 +321,7 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
                 run_training(context, settings, replica, training, folder, choice, start_seconds)};
 }
 
-int train_on(const CommandContext& context, Crew crew, double start_seconds);
+int train_with(const CommandContext& context, Crew crew, double start_seconds);
 
 // Trains on these ranks alone; the others wait for their end, and have the same exit code. From
 // here on the log numbers the first ones from 0, and the others after them.
@@ -342,7 +343,7 @@ int train_without_the_others(const CommandContext& context,
             const Watchdog watchdog(*context.environment, own, {.stall_timeout = stall_timeout});
             const CommandContext context_of_own{
                 context.environment, own, meeting, context.parts, nullptr, context.words};
-            code = train_on(context_of_own, std::move(smaller.crew), start_seconds);
+            code = train_with(context_of_own, std::move(smaller.crew), start_seconds);
         });
         code = failure != 0 ? failure : code;
     }
@@ -353,7 +354,7 @@ int train_without_the_others(const CommandContext& context,
     return static_cast<int>(code);
 }
 
-int train_on(const CommandContext& context, Crew crew, double start_seconds) {
+int train_with(const CommandContext& context, Crew crew, double start_seconds) {
     Attempt attempt = train_ranks_of(context, std::move(crew), start_seconds);
     return attempt.smaller
                ? train_without_the_others(context, std::move(*attempt.smaller), start_seconds)
@@ -378,7 +379,7 @@ int train_command(const CommandContext& context) {
     signal_inbox::choose(settled.options().stop_signals, settled.options().checkpoint_signals);
     const double stall_timeout = settled.options().stall_timeout;
     context.watchdog->change(stall_timeout, Judge::work_and_silence);
-    const int code = train_on(context, {.options = std::move(settled)}, start_seconds);
+    const int code = train_with(context, {.options = std::move(settled)}, start_seconds);
     context.watchdog->change(stall_timeout, Judge::silence);
     return code;
 }

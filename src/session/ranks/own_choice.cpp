@@ -1,4 +1,4 @@
-#include "hetseq/session/list_warning.hpp"
+#include "hetseq/session/ranks/own_choice.hpp"
 
 #include <map>
 #include <vector>

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "hetseq/util/precision.hpp"
+#include "hetseq/comm/host/topology.hpp"
+
+// What options say of a rank that ranks may have unlike.
+namespace hetseq {
+
+/// Of --precision. Without a value: what the device does best.
+using PrecisionChoice = std::optional<Precision>;
+
+/// Of --recompute: layers that backward computes again. Without a value: memory decides.
+using RecomputeChoice = std::optional<std::int64_t>;
+/// Of any model.
+inline constexpr std::int64_t all_layers = std::numeric_limits<std::int64_t>::max();
+
+/// Of --shard-by: a rank's part of what is cut.
+struct ShardPart {
+    enum class By { memory, even, number };
+
+    By by = By::memory;
+    std::int64_t number = 0;  // where it is by number
+
+    bool operator==(const ShardPart&) const = default;
+};
+
+/// As the options are written: "auto", "bf16", "all", "3".
+std::string choice_text(std::int64_t number);
+std::string choice_text(DeviceChoice choice);
+std::string choice_text(const PrecisionChoice& choice);
+std::string choice_text(const RecomputeChoice& choice);
+std::string choice_text(const ShardPart& part);
+
+}  // namespace hetseq
