@@ -48,7 +48,10 @@ std::string origin(const HostComm& comm, const std::vector<int>& ranks) {
         return {};
     const std::string host =
         ranks.size() == 1 ? " on " + hosts[static_cast<std::size_t>(ranks.front())] : "";
-    return " [" + name_ranks(ranks) + host + "]";
+    std::vector<int> numbers;
+    for (const int rank : ranks)
+        numbers.push_back(comm.number_of(rank));
+    return " [" + name_ranks(numbers) + host + "]";
 }
 
 [[noreturn]] void throw_agreed(const HostComm& comm, const Failure& mine, std::size_t first) {

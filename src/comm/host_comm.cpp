@@ -154,14 +154,21 @@ MPI_Comm duplicate_handle(MPI_Comm comm) {
     return copy;
 }
 
+std::vector<int> count_up(int size) {
+    std::vector<int> numbers(static_cast<std::size_t>(size));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+}
+
 }  // namespace
 
-HostComm::Impl::Impl(MPI_Comm handle) : comm{handle} {
+HostComm::Impl::Impl(MPI_Comm handle) : comm{handle}, numbers(1) {
     if (handle == MPI_COMM_NULL)
         return;
     MPI_TRY(MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN));
     MPI_TRY(MPI_Comm_rank(handle, &rank));
     MPI_TRY(MPI_Comm_size(handle, &size));
+    numbers = count_up(size);
 }
 
 HostComm::HostComm(std::unique_ptr<Impl> impl) noexcept : impl_{std::move(impl)} {}
@@ -188,7 +195,9 @@ int HostComm::size() const noexcept {
 HostComm HostComm::duplicate() const {
     if (!impl_->comm)
         return serial();
-    return HostComm{std::make_unique<Impl>(duplicate_handle(impl_->comm.get()))};
+    HostComm copy{std::make_unique<Impl>(duplicate_handle(impl_->comm.get()))};
+    copy.impl_->numbers = impl_->numbers;
+    return copy;
 }
 
 HostComm HostComm::split(int color, int key) const {
@@ -198,7 +207,7 @@ HostComm HostComm::split(int color, int key) const {
     barrier();  // MPI_Comm_split waits for late ranks at full CPU use
     MPI_Comm part = MPI_COMM_NULL;
     MPI_TRY(MPI_Comm_split(impl_->comm.get(), color, key, &part));
-    return HostComm{std::make_unique<Impl>(part)};
+    return part_of(*this, std::make_unique<Impl>(part));
 }
 
 HostComm HostComm::split_by_host() const {
@@ -207,7 +216,22 @@ HostComm HostComm::split_by_host() const {
     barrier();
     MPI_Comm node = MPI_COMM_NULL;
     MPI_TRY(MPI_Comm_split_type(impl_->comm.get(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
-    return HostComm{std::make_unique<Impl>(node)};
+    return part_of(*this, std::make_unique<Impl>(node));
+}
+
+HostComm HostComm::part_of(const HostComm& whole, std::unique_ptr<Impl> impl) {
+    HostComm part{std::move(impl)};
+    const auto numbers = part.all_gather(static_cast<std::int64_t>(whole.number_of(whole.rank())));
+    part.impl_->numbers.assign(numbers.begin(), numbers.end());
+    return part;
+}
+
+const std::vector<int>& HostComm::numbers() const noexcept {
+    return impl_->numbers;
+}
+
+void HostComm::become_job() {
+    impl_->numbers = count_up(impl_->size);
 }
 
 void HostComm::barrier() const {

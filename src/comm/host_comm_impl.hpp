@@ -18,6 +18,7 @@ struct HostComm::Impl {
     MpiCommHandle comm;
     int rank = 0;
     int size = 1;
+    std::vector<int> numbers;  // in the job, by rank
 };
 
 struct HostRequest::Impl {

@@ -192,6 +192,7 @@ TrainerReport Training::run(double start_seconds) {
     parts.checkpoints = replica.checkpoints();
     TrainerRun run = trainer_run();
     run.pace = pace_of(options, parts.history);
+    run.validation_s = history ? history->known_validation_s() : 0;
     if (is_first)
         run.watch = speed_watch(parts_.settings, replica);
     if (history && history->starts().size() > 1)

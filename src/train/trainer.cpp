@@ -296,7 +296,9 @@ Requests Trainer::requests() const {
         return {};
     const double longest_ms = report_.times.longest_step_ms();
     const bool validates = validates_after(update_) || validates_after(update_ + 1);
-    const double valid_s = validates && report_.last_valid ? report_.last_valid->seconds : 0;
+    const double valid_s = !validates           ? 0
+                           : report_.last_valid ? report_.last_valid->seconds
+                                                : run_.validation_s;
     double checkpoint_s = 0;
     if (parts_.checkpoints != nullptr)
         checkpoint_s =

@@ -96,6 +96,30 @@ TEST(AgreeTest, AllRanksThatFailedAlikeAreNamed) {
     EXPECT_EQ(caught.text.empty(), world.size() == 1);
 }
 
+TEST(AgreeTest, RanksOfAPartHaveTheirNumbersInTheJob) {
+    const HostComm world = test::world();
+    const bool is_odd = world.rank() % 2 == 1;
+    HostComm part = world.split(is_odd ? 1 : 0);
+    ASSERT_EQ(part.number_of(part.rank()), world.rank());
+    ASSERT_EQ(part.duplicate().number_of(part.rank()), world.rank());
+    ASSERT_EQ(part.split_by_host().number_of(part.rank()), world.rank());
+    const auto fail_in_last = [&] {
+        return caught_from(part, [&] {
+            if (part.rank() == part.size() - 1)
+                throw IoError("disk is full");
+        });
+    };
+
+    if (part.size() > 1) {
+        const std::string last = std::to_string(part.number_of(part.size() - 1));
+        EXPECT_EQ(last, is_odd ? "3" : "2");
+        EXPECT_THAT(fail_in_last().text, HasSubstr("[rank " + last + " on "));
+    }
+    part.become_job();
+    if (part.size() > 1)
+        EXPECT_THAT(fail_in_last().text, HasSubstr("[rank 1 on "));
+}
+
 TEST(AgreeTest, AnAgreedFailureIsNotNamedTwice) {
     const HostComm world = test::world();
     const auto fail = [&] {

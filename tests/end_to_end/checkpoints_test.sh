@@ -24,6 +24,18 @@ grep -q 'square_avg/' "$work/log" || fail "no tensor of the optimizer"
 "$bin/hetseq" checkpoint average "$work/whole" --output "$work/mean.safetensors" >"$work/log" || fail average
 rc=0; "$bin/compare_models" "$work/mean.safetensors" "$work/whole/model.safetensors" 0 || rc=$?
 ((rc == 1)) || fail "the mean of three, exit code $rc"
+# A byte of another value, which only the checksum shows.
+python3 - "$work/whole/checkpoints/update-00000152/model.safetensors" "$work/damaged/checkpoints/update-00000152/model.safetensors" <<'PY'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+data[-1] ^= 1
+open(sys.argv[2], "wb").write(data)
+PY
+rc=0; "$bin/hetseq" checkpoint average "$work/damaged" --output "$work/wrong.safetensors" 2>"$work/log" || rc=$?
+if ((rc != 65)) || ! grep -q model.safetensors "$work/log"; then cat "$work/log"; fail "the mean of a damaged checkpoint, exit code $rc"; fi
+[[ ! -e $work/wrong.safetensors ]] || fail 'the mean of a damaged checkpoint was written'
+run_ranks 1 "$bin/hetseq" evaluate "$work/damaged" --checkpoint last --data "$work/data/t10k*.h5"
+expect_error 65 'update-00000152/model.safetensors'
 
 # A trial of a run for some updates: its schedule stays, and the continued run is the undisturbed one.
 trial=("$bin/hetseq" train --task mnist --precision fp64 --data "$work/data/train*.h5" --max-sentences 2 --max-update 12

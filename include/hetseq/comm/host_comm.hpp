@@ -34,8 +34,8 @@ private:
 };
 
 /// An owned communicator for values in host memory. Every member that is not `const`-trivial
-/// (all but `rank`, `size`) is collective over its ranks; every wait sleeps.
-/// Throws CommError when MPI reports a failure.
+/// (all but `rank`, `size`, `number_of`, `become_job`) is collective over its ranks; every wait
+/// sleeps. Throws CommError when MPI reports a failure.
 class HostComm {
 public:
     struct Impl;
@@ -51,12 +51,16 @@ public:
 
     int rank() const noexcept;
     int size() const noexcept;
+    /// The number by which users know a rank of this communicator: its own among the job's ranks.
+    int number_of(int rank) const { return numbers().at(static_cast<std::size_t>(rank)); }
 
     HostComm duplicate() const;
     /// Ranks with the same `color` (>= 0) form one communicator, ordered by `key`, then rank.
     HostComm split(int color, int key = 0) const;
     /// Ranks that share memory with this one (one host).
     HostComm split_by_host() const;
+    /// From here on these ranks are the job: their numbers are those in this communicator.
+    void become_job();
 
     void barrier() const;
     HostRequest start_barrier() const;
@@ -84,6 +88,10 @@ public:
 
 private:
     explicit HostComm(std::unique_ptr<Impl> impl) noexcept;
+    /// Collective over the part.
+    static HostComm part_of(const HostComm& whole, std::unique_ptr<Impl> impl);
+    const std::vector<int>& numbers() const noexcept;
+
     std::unique_ptr<Impl> impl_;
 };
 

@@ -65,6 +65,7 @@ struct TrainerRun {
     LossScale loss_scale = {};
     std::int64_t held_update = -1;  // of that checkpoint, where the run's folder holds it; -1: not
     CheckpointPaceOptions pace = {.every_s = 0};
+    double validation_s = 0;             // that one took in an earlier start; 0: not known
     SpeedWatchOptions watch = {};        // on the rank that records
     std::vector<GradientSet> sums = {};  // of `progress.pending`, from that checkpoint
 };

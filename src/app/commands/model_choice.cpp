@@ -114,7 +114,7 @@ void load_chosen_model(const fs::path& run, const std::string& choice, Model& mo
     if (is_average(choice))
         load_mean(last_checkpoints(run, choice), model);
     else
-        load_model(chosen_model_files(run, choice).front(), model);
+        load_model(checked_model_file(chosen_model_files(run, choice).front().string()), model);
 }
 
 }  // namespace hetseq

@@ -1,11 +1,13 @@
 #include "hetseq/model/files/model_file.hpp"
 
+#include <map>
 #include <set>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/manifest.hpp"
 #include "hetseq/util/files/safetensors.hpp"
 #include "hetseq/model/files/tensor_files.hpp"
 #include "hetseq/model/files/tensor_types.hpp"
@@ -141,6 +143,17 @@ std::filesystem::path model_file(const std::string& file_or_folder) {
     const bool is_file =
         path.extension() == ".safetensors" || std::filesystem::is_regular_file(path);
     return is_file ? path : weights_in(path);
+}
+
+std::filesystem::path checked_model_file(const std::string& file_or_folder) {
+    const std::filesystem::path file = model_file(file_or_folder);
+    const std::filesystem::path folder = file.parent_path();
+    if (!std::filesystem::exists(folder / Manifest::file_name))
+        return file;
+    const std::map<std::string, FileDigest> digests = read_manifest(folder).files;
+    if (const auto digest = digests.find(file.filename().string()); digest != digests.end())
+        verify_file(folder, digest->first, digest->second);
+    return file;
 }
 
 std::filesystem::path model_config_file(const std::string& file_or_folder) {

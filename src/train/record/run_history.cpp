@@ -62,6 +62,7 @@ RunStart start_of(const nlohmann::json& json) {
                    .updating_s = seconds("updating_s"),
                    .validating_s = seconds("validating_s"),
                    .saving_s = seconds("saving_s"),
+                   .validation_s = json.contains("validation_s") ? seconds("validation_s") : 0,
                    .checkpoint = cost_of(json),
                    .slow = slow_of(json)};
     start.seen = std::max(start.seen, start.began);
@@ -79,7 +80,8 @@ nlohmann::ordered_json json_of(const RunStart& start) {
                                 {"starting_s", start.starting_s},
                                 {"updating_s", start.updating_s},
                                 {"validating_s", start.validating_s},
-                                {"saving_s", start.saving_s}};
+                                {"saving_s", start.saving_s},
+                                {"validation_s", start.validation_s}};
     if (!start.ended.empty())
         json["ended"] = start.ended;
     if (start.checkpoint)
@@ -232,6 +234,13 @@ std::optional<CheckpointCost> RunHistory::known_cost() const {
     return std::nullopt;
 }
 
+double RunHistory::known_validation_s() const {
+    for (auto start = starts_.rbegin(); start != starts_.rend(); ++start)
+        if (start->validation_s > 0)
+            return start->validation_s;
+    return 0;
+}
+
 void RunHistory::started() {
     current().starting_s = clock_.monotonic() - began_;
     see(written_every_s);
@@ -245,6 +254,7 @@ void RunHistory::updated(std::int64_t updates, double seconds) {
 
 void RunHistory::validated(double seconds) {
     current().validating_s += seconds;
+    current().validation_s = std::max(current().validation_s, seconds);
     see(written_every_s);
 }
 

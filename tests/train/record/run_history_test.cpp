@@ -116,6 +116,9 @@ TEST_F(RunHistoryTest, IsReadByTheNextStart) {
     }
     first.saved(0.25);
     first.measured({.training_s = 0.5, .writing_s = 3});
+    EXPECT_EQ(first.known_validation_s(), 0);
+    first.validated(4);
+    first.validated(2);
     now_ += 10;
     set_ = -1000;  // somebody set the clock
     first.updated(13, 0.75);
@@ -133,6 +136,7 @@ TEST_F(RunHistoryTest, IsReadByTheNextStart) {
     EXPECT_EQ(read.saving_s, 0.25);
     ASSERT_TRUE(second.known_cost());
     EXPECT_EQ(second.known_cost()->writing_s, 3);
+    EXPECT_EQ(second.known_validation_s(), 4);  // the longest, though a new start has none yet
     EXPECT_EQ(second.starts().back().first_update, 7);
 }
 

@@ -12,6 +12,9 @@ class Model;
 
 /// The file that --init-model names: a file of weights, or the folder's (`weights_in`).
 std::filesystem::path model_file(const std::string& file_or_folder);
+/// The same. Throws BadData where the file is a checkpoint's and not as its manifest says that it
+/// was written.
+std::filesystem::path checked_model_file(const std::string& file_or_folder);
 /// The config.json beside that file.
 std::filesystem::path model_config_file(const std::string& file_or_folder);
 

@@ -31,7 +31,8 @@ struct RunStart {
     double starting_s = 0;          // until its first update
     double updating_s = 0;
     double validating_s = 0;
-    double saving_s = 0;  // that training waited for checkpoints
+    double saving_s = 0;      // that training waited for checkpoints
+    double validation_s = 0;  // the longest one; 0: there was none
     std::optional<CheckpointCost> checkpoint = {};
     std::vector<SlowDevice> slow = {};  // known then, of earlier starts too
 
@@ -106,6 +107,8 @@ public:
     const std::vector<RunStart>& starts() const noexcept { return starts_; }
     /// What earlier starts knew of checkpoints.
     std::optional<CheckpointCost> known_cost() const;
+    /// How long a validation took in the latest start that had one [s]; 0: none had.
+    double known_validation_s() const;
 
     void started();
     void updated(std::int64_t updates, double seconds);

@@ -34,7 +34,7 @@ const SafetensorEntry& same_tensor(const SafetensorsReader& file, const Safetens
 std::vector<NamedTensor> mean_parameters(const std::vector<fs::path>& checkpoints) {
     std::vector<SafetensorsReader> files;
     for (const fs::path& checkpoint : checkpoints)
-        files.emplace_back(model_file(checkpoint.string()));
+        files.emplace_back(checked_model_file(checkpoint.string()));
     for (const SafetensorsReader& file : files)
         if (file.entries().size() != files.front().entries().size())
             throw BadData(file.path().string() + " belongs to another model",

@@ -127,7 +127,7 @@ std::vector<NamedTensor> tensors_of(const std::vector<fs::path>& files) {
             checkpoints.push_back(file.parent_path());
         return mean_parameters(checkpoints);
     }
-    TensorFiles file{files.front()};
+    TensorFiles file{checked_model_file(files.front().string())};
     std::vector<NamedTensor> tensors;
     for (const SafetensorEntry* entry : file.entries())
         tensors.push_back(read_tensor_of(file, *entry));

@@ -331,7 +331,8 @@ int train_without_the_others(const CommandContext& context,
     const HostComm& world = context.world;
     const std::vector<int>& ranks = smaller.ranks;
     const bool works = std::binary_search(ranks.begin(), ranks.end(), world.rank());
-    const HostComm own = world.split(works ? 1 : 0);
+    HostComm own = world.split(works ? 1 : 0);
+    own.become_job();
     const HostComm meeting = own.duplicate();
     log::set_identity(
         own.rank() + (works ? 0 : static_cast<int>(ranks.size())), world.size(), host_name());

@@ -8,7 +8,7 @@
 namespace hetseq {
 
 /// The mean of their models' parameters, in their type. Computed in fp64. Throws BadData if they
-/// belong to different models.
+/// belong to different models, or if one is not as it was written.
 std::vector<NamedTensor> mean_parameters(const std::vector<std::filesystem::path>& checkpoints);
 
 /// Writes these to the safetensors file `output`.
