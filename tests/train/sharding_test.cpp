@@ -123,13 +123,17 @@ TEST_F(ShardingTest, AnUpdateThatIsNotFiniteIsLeftOut) {
     EXPECT_EQ(train(bad).report.skipped, 1);
 }
 
-TEST_F(ShardingTest, ALossScaleIsTakenOut) {
-    ToyRun scaled = run();
-    scaled.clip_norm = 0.05;
-    const ToyResult plain = train(scaled);
-    scaled.loss_scale = LossScale{{.value = 1024}};
-    scaled.shards = cuts().back();
-    EXPECT_TRUE(at::equal(train(scaled).parameters, plain.parameters));
+TEST_F(ShardingTest, ALossScaleIsTakenOutWithAndWithoutShards) {
+    for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+        ToyRun scaled = run();
+        scaled.dtype = type;
+        scaled.clip_norm = 0.05;
+        const ToyResult plain = train(scaled);
+        scaled.loss_scale = LossScale{LossScale::State{}};  // 65,536
+        EXPECT_TRUE(at::equal(train(scaled).parameters, plain.parameters)) << type;
+        scaled.shards = cuts().back();
+        EXPECT_TRUE(at::equal(train(scaled).parameters, plain.parameters)) << type;
+    }
 }
 
 TEST_F(ShardingTest, AllRanksHoldTheSameBitsAndKnowIt) {

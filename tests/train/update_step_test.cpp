@@ -31,17 +31,18 @@ namespace {
 constexpr std::int64_t batch_size = 20;
 const ForwardContext context{Mode::train, 5, 3};
 
-/// One update of the toy model over all ranks, fp64, dropout on.
+/// One update of the toy model over all ranks, dropout on.
 class Update {
 public:
     Update(const MpiEnvironment& environment,
            const HostComm& world,
            const std::string& data,
-           std::int64_t micro_batch)
+           std::int64_t micro_batch,
+           at::ScalarType type = at::kDouble)
         : communicator_{make_communicator(world, environment, at::kCPU)},
           data_{world, environment.thread_support() == ThreadSupport::multiple},
           model_{std::make_shared<ToyModel>(0.2)},
-          parameters_{prepare(*model_), [](const std::string&) { return true; }},
+          parameters_{prepare(*model_, type), [](const std::string&) { return true; }},
           corpus_{
               data_, data, toy_schema(), {.shuffle_blocks = 2, .block_length = 8, .cache_mb = 1}},
           loader_{corpus_, collator_, {.seed = 5, .loss_terms = 2}},
@@ -77,9 +78,9 @@ public:
     std::vector<double> weights() const { return weights_; }
 
 private:
-    static ToyModel& prepare(ToyModel& model) {
+    static ToyModel& prepare(ToyModel& model, at::ScalarType type) {
         initialise_parameters(model, 5);
-        model.to(at::kDouble);
+        model.to(type);
         return model;
     }
 
@@ -111,8 +112,8 @@ protected:
         delete world;
     }
 
-    static std::unique_ptr<Update> together() {
-        return std::make_unique<Update>(test::environment(), *world, *corpus, 4);
+    static std::unique_ptr<Update> together(at::ScalarType type = at::kDouble) {
+        return std::make_unique<Update>(test::environment(), *world, *corpus, 4, type);
     }
 
     // Autograd on the concatenated batch: one micro-batch, no flat parameters, no reducer.
@@ -375,6 +376,24 @@ constexpr LossScale::State first_scale{};  // 65,536
 // where it is 64 times the loss scale by the number of samples.
 void narrow(const MicroBatch&, const ForwardContext&, ForwardResult& result) {
     result.losses[1] = (result.losses[1] / 64).to(at::kHalf).to(at::kDouble) * 64;
+}
+
+// No gradient of the toy is below 2^-126.
+TEST_F(UpdateStepTest, ALossScaleChangesNoBitOfGradientsAndNorm) {
+    for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+        const auto update = together(type);
+        EXPECT_EQ(update->run(), Verdict::apply);
+        const at::Tensor plain = update->gradients();
+        const double norm = update->step().gradient_norm();
+        update->start_over(LossScale{first_scale});
+
+        EXPECT_EQ(update->run(), Verdict::apply);
+
+        EXPECT_EQ(update->step().gradient_scale(), 65536);
+        EXPECT_EQ(update->gradients().scalar_type(), type);
+        EXPECT_TRUE(update->gradients().equal(plain * 65536)) << type;
+        EXPECT_EQ(update->step().gradient_norm(), norm) << type;
+    }
 }
 
 class LossScaleInUpdateTest : public UpdateStepTest {

@@ -305,19 +305,19 @@ TEST_F(PipelineStepTest, RecomputedLayersGiveTheSameBytes) {
     }
 }
 
-TEST_F(PipelineStepTest, ALossScaleChangesNoBit) {
+TEST_F(PipelineStepTest, InFp32ALossScaleChangesNoBit) {
     StagedCase staged{.model = model_named("Mnist")};
     staged.units = one_cut(staged.model);
     StagedUpdate whole(staged.whole(), HostComm::serial(), 7, 2);
     EXPECT_EQ(whole.run(), Verdict::apply);
-    StagedUpdate stage(staged, world_, 7, 2, LossScale{{.value = 1024}});
+    StagedUpdate stage(staged, world_, 7, 2, LossScale{LossScale::State{}});
 
     EXPECT_EQ(stage.run(), Verdict::apply);
 
-    EXPECT_EQ(stage.step().gradient_scale(), 1024);
+    EXPECT_EQ(stage.step().gradient_scale(), 65536);
     EXPECT_EQ(stage.step().gradient_norm(), whole.step().gradient_norm());
     for (const auto& [name, gradient] : stage.replica().gradients())
-        EXPECT_TRUE(gradient.equal(1024 * whole.replica().gradients().at(name))) << name;
+        EXPECT_TRUE(gradient.equal(65536 * whole.replica().gradients().at(name))) << name;
 }
 
 // The first stage's gradients overflow as those of a device in fp16 would.
