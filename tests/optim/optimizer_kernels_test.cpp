@@ -167,5 +167,17 @@ TEST(StepGateKernelTest, ClipsLargerNormsOnly) {
     EXPECT_EQ(gate_by_kernel({0}, 3, 1.5).factor, 0.5F);
 }
 
+// The norm is that of scaled gradients, and `clip_norm` is meant for gradients without the scale.
+TEST(StepGateKernelTest, TakesTheLossScaleOutBeforeItClips) {
+    constexpr double scale = 65536, infinity = std::numeric_limits<double>::infinity();
+
+    EXPECT_EQ(gate_by_kernel({0}, 3 * scale, 0, scale).factor, 1 / 65536.0F);
+    EXPECT_EQ(gate_by_kernel({0}, 3 * scale, 4, scale).factor, 1 / 65536.0F);
+    EXPECT_EQ(gate_by_kernel({0}, 3 * scale, 1.5, scale).factor, 0.5F / 65536);
+    EXPECT_EQ(gate_by_kernel({0, 7}, 3 * scale, 1.5, scale).closed, 0);
+    EXPECT_EQ(gate_by_kernel({2, 7}, 3 * scale, 1.5, scale).closed, 1);
+    EXPECT_EQ(gate_by_kernel({0, 7}, infinity, 1.5, scale).closed, 1);
+}
+
 }  // namespace
 }  // namespace hetseq::detail

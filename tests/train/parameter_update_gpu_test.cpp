@@ -1,8 +1,6 @@
 // The optimizer's step on a GPU, asked for before the host knows the verdict.
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -13,20 +11,12 @@
 
 #include "gpu.hpp"
 #include "optim/toy_module.hpp"
+#include "train/ungated_sgd.hpp"
 
 namespace hetseq {
 namespace {
 
 constexpr double lr = 0.1;
-
-// As an optimizer in Python.
-class Ungated final : public Optimizer {
-public:
-    void step(FlatParameters& parameters, double rate) override {
-        parameters.values().sub_(parameters.gradients(), rate);
-    }
-    std::map<std::string, at::Tensor> state() const override { return {}; }
-};
 
 class ParameterUpdateOnGpuTest : public testing::Test {
 protected:
@@ -40,10 +30,16 @@ protected:
 
     std::int64_t adams_steps() const { return adam_->state().at("step").item<std::int64_t>(); }
     at::Tensor values() const { return parameters_->values().cpu(); }
-    // `problem`: 0 or 1, as a rank's status has it.
-    void set_gate(ParameterUpdate& update, double problem) const {
+    // `problem`: 0 or 1, as a rank's status has it. Without `scale` the norm is 2.
+    void set_gate(ParameterUpdate& update, double problem, double scale = 1) const {
         const auto on_gpu = at::TensorOptions(at::kDouble).device(test::gpu());
-        update.gate()->set(at::full({1}, problem, on_gpu), at::full({}, 2, on_gpu));
+        update.gate()->set(at::full({1}, problem, on_gpu), at::full({}, 2 * scale, on_gpu), scale);
+    }
+    at::Tensor gradients() const { return parameters_->gradients().cpu(); }
+    // What the optimizer is to see of them, whose norm is said to be 2, is 0.5 times `factor`.
+    void expect_step_of(double factor, const at::Tensor& before) const {
+        EXPECT_TRUE(gradients().equal(at::full_like(before, 0.5 * factor)));
+        EXPECT_TRUE(values().allclose(before - lr * 0.5 * factor, 1e-12, 1e-13));
     }
 
     test::ToyModule module_;
@@ -110,15 +106,56 @@ TEST_F(ParameterUpdateOnGpuTest, TheGateEndsWithIt) {
     EXPECT_FALSE(values().equal(before));
 }
 
-TEST_F(ParameterUpdateOnGpuTest, AnOptimizerWithoutAGateIsClippedByTheHost) {
-    Ungated optimizer;
-    ParameterUpdate update{*parameters_, optimizer, 0.5};
-    const at::Tensor expected = values() - lr * 0.25 * parameters_->gradients().cpu();
+// Clipped to 0.5, a norm of 2 gives a quarter.
+TEST_F(ParameterUpdateOnGpuTest, AnOptimizerWithoutAGateIsUnscaledAndClippedByTheHost) {
+    for (const double scale : {1.0, 65536.0})
+        for (const double clip_norm : {0.0, 0.5}) {
+            test::UngatedSgd optimizer;
+            ParameterUpdate update{*parameters_, optimizer, clip_norm};
+            parameters_->gradients().fill_(0.5 * scale);
 
-    EXPECT_EQ(update.gate(), nullptr);
-    update.apply(lr, 2);
+            EXPECT_EQ(update.gate(), nullptr);
+            update.apply(lr, 2, scale);
 
-    EXPECT_TRUE(values().allclose(expected, 1e-12, 1e-13));
+            ASSERT_EQ(optimizer.seen().size(), 1U);
+            EXPECT_TRUE(optimizer.seen().front().eq(clip_norm > 0 ? 0.125 : 0.5).all().item<bool>())
+                << scale << " " << clip_norm;
+        }
+}
+
+// SGD, whose step is as large as what it sees. The gate is set again where the update is repeated
+// with a smaller scale; the host unscales nothing that the device did.
+TEST_F(ParameterUpdateOnGpuTest, BehindTheGateGradientsAreUnscaledOnce) {
+    const auto sgd = make_sgd(*parameters_, {});
+    for (const double clip_norm : {0.0, 0.5}) {
+        ParameterUpdate update{*parameters_, *sgd, clip_norm};
+        const at::Tensor before = values();
+        parameters_->gradients().fill_(0.5 * 65536);
+        set_gate(update, 1, 65536);
+        update.step_behind_gate(lr);
+        EXPECT_TRUE(values().equal(before));
+
+        parameters_->gradients().fill_(0.5 * 2048);
+        set_gate(update, 0, 2048);
+        update.step_behind_gate(lr);
+        update.apply(lr, 2, 2048);
+
+        expect_step_of(clip_norm > 0 ? 0.25 : 1, before);
+    }
+}
+
+TEST_F(ParameterUpdateOnGpuTest, AfterTheVerdictGradientsAreUnscaledOnce) {
+    const auto sgd = make_sgd(*parameters_, {});
+    for (const double clip_norm : {0.0, 0.5}) {
+        ParameterUpdate update{*parameters_, *sgd, clip_norm};
+        const at::Tensor before = values();
+        parameters_->gradients().fill_(0.5 * 65536);
+
+        set_gate(update, 0, 65536);
+        update.apply(lr, 2, 65536);
+
+        expect_step_of(clip_norm > 0 ? 0.25 : 1, before);
+    }
 }
 
 }  // namespace
