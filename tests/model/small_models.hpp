@@ -68,10 +68,15 @@ inline std::shared_ptr<Model> small_bert() {
     return make_bert(config);
 }
 
-inline std::shared_ptr<Model> small_transformer() {
+inline std::shared_ptr<Model> small_transformer_with(TransformerConfig::Activation activation) {
     TransformerConfig config = transformer_config("tiny");
     config.source_vocab_size = config.target_vocab_size = 90;
+    config.activation = activation;
     return make_transformer(config, {.label_smoothing = 0.1});
+}
+
+inline std::shared_ptr<Model> small_transformer() {
+    return small_transformer_with(TransformerConfig::Activation::relu);
 }
 
 inline MicroBatch on(at::Device device, MicroBatch batch) {
