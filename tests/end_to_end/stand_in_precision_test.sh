@@ -32,8 +32,10 @@ trained sent 2 --device cuda --reduce-precision bf16
 near sent
 trained sent-mixed 3 --device 0-1=cuda,2=cpu --precision 0=fp16,1=bf16,2=fp32 --reduce-precision bf16
 near sent-mixed
-STAND_IN_GPUS=1 trained shared 2 --device cuda --precision fp16
-near shared
+for precision in fp16 bf16; do
+  STAND_IN_GPUS=1 trained shared-$precision 2 --device cuda --precision $precision
+  near shared-$precision
+done
 
 # What a device likes, and what it has not.
 STAND_IN_CAPABILITY=7.5 trained turing 1 --device cuda --precision auto --max-update 1
@@ -56,6 +58,21 @@ grep -q '"loss_scale":[1-9]' "$work/overflows/metrics.jsonl" || fail 'metrics.js
 trained overflows 2 --device 0=cpu,1=cuda --precision 0=fp32,1=bf16 "${small[@]}"
 ! grep -q 'loss_scale":[1-9]' <(tail -n 1 "$work/overflows/metrics.jsonl") || fail 'a loss scale without fp16'
 "$bin/compare_models" "$work/whole/model.safetensors" "$work/overflows/model.safetensors" 0.03 || fail 'overflows left something out'
+
+# An infinity on the one rank of three in fp16: a scale of 2^24 is too large there, and not in bf16 and fp32. All of them
+# repeat, and hold what a run has that went on without one.
+unlike=(--device '0=cpu,1-2=cuda' --precision '0=fp32,1=fp16,2=bf16' --batch-size 3 --max-sentences 1 --max-update 4
+  --stop-exit-code 0 --check-interval 1 --drift abort)
+trained undisturbed 3 "${unlike[@]}" --stop-after 2
+cp -r "$work/undisturbed" "$work/infinite"
+"$bin/set_loss_scale" "$work/infinite/checkpoints/update-00000002" 16777216 || fail 'no loss scale to set'
+trained undisturbed 3 "${unlike[@]}"
+! grep 'is repeated' "$work/log" || fail 'an update was repeated without a reason'
+trained infinite 3 "${unlike[@]}"
+grep -q 'update 3 is repeated: a gradient in fp16 was too large' "$work/log" || fail 'nothing was infinite'
+(($(json "$work/infinite/summary.json" skipped) == 0)) || fail 'an infinite update was skipped'
+"$bin/compare_models" "$work/undisturbed/model.safetensors" "$work/infinite/model.safetensors" 0 ||
+  fail 'an infinity on one of three ranks left something behind'
 
 make_bert_and_numbers
 options=(--task bert --model-config tiny --data "$work/bert" --max-sentences 8 --batch-size 16 --max-update 2 --optimizer lamb --lr 1e-3)
