@@ -7,16 +7,34 @@
 
 namespace hetseq {
 
+// What was converted keeps the memory that it is of: its address will not be another tensor's.
 struct Autocast::Narrow {
+    struct Converted {
+        c10::Storage of;
+        at::Tensor copy;
+    };
+
     Arithmetic arithmetic;
-    std::map<const c10::StorageImpl*, at::Tensor> by_storage = {};  // parameters, by their memory
+    std::map<const c10::StorageImpl*, Converted> by_storage = {};  // parameters, by their memory
 };
 
 thread_local Autocast::State Autocast::current;
+thread_local Autocast::State KeptCasts::kept;
+
+namespace {
+
+Autocast::State new_state(const Arithmetic& arithmetic) {
+    return autocast_type(arithmetic.precision)
+               ? std::make_shared<Autocast::Narrow>(Autocast::Narrow{arithmetic})
+               : nullptr;
+}
+
+}  // namespace
 
 Autocast::Autocast(const Arithmetic& arithmetic)
-    : Autocast{autocast_type(arithmetic.precision) ? std::make_shared<Narrow>(Narrow{arithmetic})
-                                                   : nullptr} {}
+    : Autocast{KeptCasts::kept != nullptr && KeptCasts::kept->arithmetic == arithmetic
+                   ? KeptCasts::kept
+                   : new_state(arithmetic)} {}
 
 Autocast::Autocast(State state) {
     if (state == nullptr)
@@ -44,6 +62,18 @@ Autocast::~Autocast() {
     at::autocast::set_autocast_cache_enabled(before_->kept_casts);
 }
 
+KeptCasts::KeptCasts(const Arithmetic& arithmetic)
+    : before_{std::exchange(kept, new_state(arithmetic))} {}
+
+KeptCasts::~KeptCasts() {
+    kept = std::move(before_);
+}
+
+void KeptCasts::drop() {
+    if (kept != nullptr)
+        kept->by_storage.clear();
+}
+
 bool has_narrow_products(at::DeviceType device) {
     return at::autocast::is_autocast_enabled(device);
 }
@@ -64,10 +94,11 @@ at::Tensor narrow_parameter(const at::Tensor& parameter) {
         parameter.scalar_type() != at::kFloat)
         return narrowed(parameter.detach());
     const c10::Storage& storage = parameter.storage();
-    at::Tensor& copy = Autocast::current->by_storage[storage.unsafeGetStorageImpl()];
+    auto& [of, copy] = Autocast::current->by_storage[storage.unsafeGetStorageImpl()];
     if (!copy.defined()) {
         const auto count = static_cast<std::int64_t>(storage.nbytes() / parameter.element_size());
         copy = narrowed(parameter.detach().as_strided({count}, {1}, 0));
+        of = storage;
     }
     return copy.as_strided(parameter.sizes(), parameter.strides(), parameter.storage_offset());
 }

@@ -21,6 +21,7 @@ public:
     void forward_backward(const Work& work,
                           GradientReducer& reducer,
                           UpdateStatus& status) override {
+        const KeptCasts casts{model().arithmetic()};
         for (std::size_t i = work.begin; i < work.end; ++i) {
             enter(i);
             const ProfilerRange range{"micro-batch", static_cast<std::int64_t>(i)};
@@ -38,6 +39,7 @@ public:
                  const ForwardContext& context,
                  const Take& take) override {
         const at::NoGradGuard no_grad;
+        const KeptCasts casts{model().arithmetic()};
         for (const MicroBatch& loaded : share.micro_batches()) {
             const MicroBatch micro_batch = share.on_device(loaded);
             take(micro_batch, run_forward(model(), micro_batch, context));

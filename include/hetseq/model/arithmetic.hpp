@@ -13,6 +13,7 @@ namespace hetseq {
 struct Arithmetic {
     Precision precision = Precision::fp32;
     at::DeviceType device = at::kCPU;
+    friend bool operator==(const Arithmetic&, const Arithmetic&) = default;
 };
 
 /// The type of parameters and gradients.

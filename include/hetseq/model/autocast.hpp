@@ -10,7 +10,7 @@
 namespace hetseq {
 
 /// While it lives, this thread computes in `arithmetic`: under autocast in 16 bits, and as it did
-/// before otherwise. Casts of parameters are kept until its end.
+/// before otherwise. Casts of parameters are kept until its end, or that of `KeptCasts`.
 class Autocast {
 public:
     /// An arithmetic in 16 bits, and what was converted in it.
@@ -39,8 +39,27 @@ private:
 
     std::optional<Before> before_;  // none: there is no autocast
 
+    friend class KeptCasts;
     friend at::Tensor narrow_parameter(const at::Tensor& parameter);
     static thread_local State current;
+};
+
+/// While it lives, no parameter changes. What `narrow_parameter` converted under an `Autocast` of
+/// this thread with `arithmetic` serves the later ones too: all micro-batches of an update.
+class KeptCasts {
+public:
+    explicit KeptCasts(const Arithmetic& arithmetic);
+    ~KeptCasts();
+    KeptCasts(const KeptCasts&) = delete;
+    KeptCasts& operator=(const KeptCasts&) = delete;
+
+    /// Those of this thread: gives their memory back, but for what graphs use.
+    static void drop();
+
+private:
+    friend class Autocast;
+    Autocast::State before_;
+    static thread_local Autocast::State kept;
 };
 
 /// The type of products of `x`: 16 bits where at::linear would cast it under autocast.
@@ -49,8 +68,8 @@ at::ScalarType product_type(const at::Tensor& x);
 at::Tensor narrowed(const at::Tensor& x);
 /// True where products of tensors on such a device are computed in 16 bits.
 bool has_narrow_products(at::DeviceType device);
-/// A parameter in the type of products, outside of the graph. While an `Autocast` lives, all
-/// parameters that share memory of a GPU are converted once, by one kernel.
+/// A parameter in the type of products, outside of the graph. While an `Autocast` or `KeptCasts`
+/// lives, all parameters that share memory of a GPU are converted once, by one kernel.
 at::Tensor narrow_parameter(const at::Tensor& parameter);
 
 /// `x`, in fp32 where it has 16 bits: what a loss, a sum or a file is made of.

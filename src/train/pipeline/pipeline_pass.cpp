@@ -63,6 +63,7 @@ public:
     void forward_backward(const Work& work,
                           GradientReducer& reducer,
                           UpdateStatus& status) override {
+        const KeptCasts casts{model().arithmetic()};
         begin();
         std::size_t forwards = work.begin, backwards = work.begin;
         while (backwards < work.end) {
@@ -82,6 +83,7 @@ public:
                  const ForwardContext& context,
                  const Take& take) override {
         const at::NoGradGuard no_grad;
+        const KeptCasts casts{model().arithmetic()};
         begin();
         for (std::size_t i = 0; i < share.micro_batches().size(); ++i) {
             const Tensors inputs = received_input();
@@ -185,7 +187,8 @@ private:
     }
 
     // A message that the device has no memory for stays the next one. The other stages wait for
-    // what comes of it, so it is taken into the memory of the graphs, which are of no use any more.
+    // what comes of it, so it is taken into the memory of the graphs and the converted parameters,
+    // which are of no use any more.
     Tensors received(int from) {
         try {
             return channel_.receive(from);
@@ -196,6 +199,7 @@ private:
         }
         for (Flight& flight : flights_)
             flight = {.is_lost = true};
+        KeptCasts::drop();
         try {
             return channel_.receive(from);
         } catch (const std::exception& error) {

@@ -180,6 +180,7 @@ double Calibrator::expected_ms(std::size_t share) const {
 }
 
 double Calibrator::forward_backward_ms(const LoadedShare& share) {
+    const KeptCasts casts{model_.arithmetic()};
     timer_.begin();
     for (const MicroBatch& micro_batch : share.micro_batches()) {
         forward_timer_.begin();

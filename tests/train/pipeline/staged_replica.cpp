@@ -122,8 +122,9 @@ std::vector<std::vector<UnitRange>> all_cuts(std::size_t units, std::size_t stag
 }
 
 StagedReplica::StagedReplica(const StagedCase& staged, const HostComm& world)
-    : communicator_{make_communicator(world, environment(), at::kCPU)},
-      model_{staged.model.make()} {
+    : communicator_{make_communicator(world, environment(), staged.device)},
+      model_{staged.model.make()},
+      device_{staged.device} {
     const std::vector<StagedWorker> workers = staged.workers();
     int own = 0;
     for (int w = 0; w < static_cast<int>(workers.size()); ++w) {
@@ -141,7 +142,7 @@ StagedReplica::StagedReplica(const StagedCase& staged, const HostComm& world)
     if (!workers.empty())
         model_->hold(stage_.units);
     initialise_parameters(*model_, seed);
-    model_->to(at::kCPU, staged.precision);
+    model_->to(device_, staged.precision);
     model_->recompute(std::min(staged.recomputed, model_->recomputable_layers()));
     parameters_ = std::make_unique<FlatParameters>(
         *model_, [this](const std::string& name) { return model_->decays(name); });
@@ -157,14 +158,14 @@ StagedReplica::StagedReplica(const StagedCase& staged, const HostComm& world)
 void StagedReplica::make_stage(const HostComm& world, int worker) {
     world_ = std::make_unique<HostComm>(world.split(worker));
     shared_ = std::make_unique<SharedParameters>(
-        world, environment(), at::kCPU, holders_, CommunicatorOptions{});
+        world, environment(), device_, holders_, CommunicatorOptions{});
     parameters_->count_elsewhere(shared_->spoken_for_elsewhere());
     std::vector<int> peers;
     for (const int peer : {stage_.previous, stage_.next})
         if (peer != Stage::nobody)
             peers.push_back(peer);
     channel_ = std::make_unique<PeerChannel>(
-        world, peers, at::kCPU, environment().thread_support(), PeerChannel::Options{});
+        world, peers, device_, environment().thread_support(), PeerChannel::Options{});
     pass_ = make_pipeline_pass(*model_, stage_, *world_, *channel_);
 }
 

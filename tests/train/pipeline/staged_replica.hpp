@@ -40,9 +40,10 @@ struct StagedCase {
     std::vector<StagedWorker> others = {};  // pipelines beside this one
     Precision precision = Precision::fp32;
     std::int64_t recomputed = 0;  // layers, at most all that a stage has
+    at::Device device = at::kCPU;
 
     StagedCase whole() const {
-        return {.model = model, .precision = precision, .recomputed = recomputed};
+        return {.model = model, .precision = precision, .recomputed = recomputed, .device = device};
     }
     std::vector<int> stage_ranks() const;
     /// All pipelines; none: one rank has all.
@@ -109,6 +110,7 @@ private:
 
     std::unique_ptr<Communicator> communicator_;
     std::shared_ptr<Model> model_;
+    at::Device device_;
     std::unique_ptr<FlatParameters> parameters_;
     Stage stage_;
     ParameterHolders holders_;
