@@ -141,8 +141,16 @@ ncclResult_t ncclComm::connect(const std::string& kind, std::size_t bytes) {
     if (!connected_.insert(connection).second)
         return ncclSuccess;
     void* memory = nullptr;
-    return cudaMalloc(&memory, network().connection_memory) == cudaSuccess ? ncclSuccess
-                                                                           : ncclUnhandledCudaError;
+    if (cudaMalloc(&memory, network().connection_memory) != cudaSuccess)
+        return ncclUnhandledCudaError;
+    connections_.push_back(memory);
+    return ncclSuccess;
+}
+
+void ncclComm::disconnect() {
+    for (void* const memory : connections_)
+        cudaFree(memory);
+    connections_.clear();
 }
 
 ncclResult_t ncclComm::ask(Collective collective, cudaStream_t stream) {

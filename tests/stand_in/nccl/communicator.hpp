@@ -54,6 +54,8 @@ struct ncclComm {
     bool usable(const char* what) const;
     bool ended() const { return ended_; }
     void end();
+    /// Frees what connections took.
+    void disconnect();
 
     /// Launches `collective` on `stream`, at the end of the thread's group where there is one.
     ncclResult_t ask(hetseq::stand_in::Collective collective, cudaStream_t stream);
@@ -66,5 +68,6 @@ private:
     std::atomic<bool> ended_{false};
     int sequence_ = 0;
     std::set<std::string> connected_;
+    std::vector<void*> connections_;  // their memory on the device
     std::thread call_;
 };

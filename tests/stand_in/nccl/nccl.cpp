@@ -140,6 +140,7 @@ NCCL_CALL ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 NCCL_CALL ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     outside_groups("ncclCommDestroy");
     comm->end();
+    comm->disconnect();
     ++destroyed;
     return ncclSuccess;
 }
