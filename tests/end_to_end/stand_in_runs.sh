@@ -1,5 +1,5 @@
 # Sourced by tests of whole runs over the stand-ins.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154  # bin, work and options are the test's
 
 # train RUN RANKS OPTION...
 train() {

@@ -17,8 +17,10 @@ TEST(AllocationChartTest, EachRanksShareIsTold) {
                                                  .last_update = 200,
                                                  .ranks = {"rank 0, v100"}});
 
-    EXPECT_THAT(figure, HasSubstr("<title>rank 0, v100\n48 of 64 units of cost (75 %)\nupdates 1 to 100"));
-    EXPECT_THAT(figure, HasSubstr("<title>rank 1\n32 of 64 units of cost (50 %)\nupdates 101 to 200"));
+    EXPECT_THAT(figure,
+                HasSubstr("<title>rank 0, v100\n48 of 64 units of cost (75 %)\nupdates 1 to 100"));
+    EXPECT_THAT(figure,
+                HasSubstr("<title>rank 1\n32 of 64 units of cost (50 %)\nupdates 101 to 200"));
     EXPECT_EQ(occurrences(figure, "class=\"part "), 4);
 }
 
