@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
+#include <set>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
@@ -104,9 +104,9 @@ CommandDescription check() {
 
 // All but `others`: a benchmark writes nothing and stops by itself.
 OptionTable step_options(std::vector<std::string> others) {
+    const std::set<std::string> kept{"check-interval", "drift", "best-by", "patience"};
     for (const OptionSpec& option : option_table())
-        if (option.group == "Checkpoints and stopping" && option.name != "check-interval" &&
-            option.name != "drift")
+        if (option.group == "Checkpoints and stopping" && kept.count(option.name) == 0)
             others.push_back(option.name);
     others.insert(others.end(), {"save-dir", "overwrite", "dry-run"});
     return all_options_but(others);

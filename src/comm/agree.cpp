@@ -1,5 +1,6 @@
 #include "hetseq/comm/agree.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "hetseq/util/error.hpp"
@@ -51,6 +52,7 @@ std::string origin(const HostComm& comm, const std::vector<int>& ranks) {
     std::vector<int> numbers;
     for (const int rank : ranks)
         numbers.push_back(comm.number_of(rank));
+    std::sort(numbers.begin(), numbers.end());
     return " [" + name_ranks(numbers) + host + "]";
 }
 

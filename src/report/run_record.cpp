@@ -46,6 +46,12 @@ void require_run(const std::string& folder) {
                            "name the --save-dir of a run");
 }
 
+// Absolute, with the folder's name at its end.
+fs::path normal_path(const std::string& folder) {
+    const fs::path path = fs::absolute(folder).lexically_normal();
+    return path.has_filename() || !path.has_relative_path() ? path : path.parent_path();
+}
+
 // How many of the first parts all `paths` share, but for the last part of each.
 std::ptrdiff_t shared_parts(const std::vector<fs::path>& paths) {
     std::ptrdiff_t shared = std::distance(paths.front().begin(), paths.front().end()) - 1;
@@ -62,7 +68,7 @@ std::ptrdiff_t shared_parts(const std::vector<fs::path>& paths) {
 void shorten_names(std::vector<RunRecord>& runs) {
     std::vector<fs::path> paths;
     for (const RunRecord& run : runs)
-        paths.push_back(fs::absolute(run.name).lexically_normal());
+        paths.push_back(normal_path(run.name));
     const std::ptrdiff_t shared = paths.empty() ? 0 : shared_parts(paths);
     for (std::size_t i = 0; i < runs.size(); ++i) {
         fs::path rest;

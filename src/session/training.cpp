@@ -57,6 +57,13 @@ CheckpointPaceOptions pace_of(const Options& options, const RunHistory* history)
     return pace;
 }
 
+// By what earlier starts needed [s]; 0 where that was more than half of this job's time: the data
+// may be others now, and a job that stops before each validation would never have one.
+double expected_validation_s(const Options& options, const RunHistory& history) {
+    const double known_s = history.known_validation_s();
+    return known_s < options.time_limit_s / 2 ? known_s : 0;
+}
+
 void say_pace(const CheckpointPaceOptions& options) {
     const auto text = [](double seconds) { return format_number(seconds, 3) + " s"; };
     const CheckpointPace pace{options};
@@ -192,7 +199,7 @@ TrainerReport Training::run(double start_seconds) {
     parts.checkpoints = replica.checkpoints();
     TrainerRun run = trainer_run();
     run.pace = pace_of(options, parts.history);
-    run.validation_s = history ? history->known_validation_s() : 0;
+    run.validation_s = history ? expected_validation_s(options, *history) : 0;
     if (is_first)
         run.watch = speed_watch(parts_.settings, replica);
     if (history && history->starts().size() > 1)

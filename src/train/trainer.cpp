@@ -290,15 +290,20 @@ double Trainer::told_ms() const {
     return leads() ? step_.timing().pass_ms : step_.ms(RankTime::compute);
 }
 
+// What earlier starts tell is no reason to stop before this one has done anything.
+double Trainer::expected_validation_s() const {
+    if (update_ <= run_.progress.updates)
+        return 0;
+    return report_.last_valid ? report_.last_valid->seconds : run_.validation_s;
+}
+
 // A later request takes effect two updates later.
 Requests Trainer::requests() const {
     if (parts_.control == nullptr)
         return {};
     const double longest_ms = report_.times.longest_step_ms();
     const bool validates = validates_after(update_) || validates_after(update_ + 1);
-    const double valid_s = !validates           ? 0
-                           : report_.last_valid ? report_.last_valid->seconds
-                                                : run_.validation_s;
+    const double valid_s = validates ? expected_validation_s() : 0;
     double checkpoint_s = 0;
     if (parts_.checkpoints != nullptr)
         checkpoint_s =

@@ -99,6 +99,8 @@ TEST(RunRecordTest, RunsAreNamedWithoutTheFoldersThatAllLieIn) {
     EXPECT_THAT(names_of({"runs/a/x", "runs/b/x"}), ElementsAre("a/x", "b/x"));
     EXPECT_THAT(names_of({"runs/a", "runs/a/inner"}), ElementsAre("a", "a/inner"));
     EXPECT_THAT(names_of({"runs/a", "runs/a"}), ElementsAre("a", "a"));
+    EXPECT_THAT(names_of({"runs/a/."}), ElementsAre("a"));
+    EXPECT_THAT(names_of({"runs/a/inner/.."}), ElementsAre("a"));
 }
 
 TEST(RunRecordTest, AFinishedRunIsReadWhole) {

@@ -143,6 +143,7 @@ private:
     void load_next();
     MicroBatchCap most_in_memory() const;
     double told_ms() const;
+    double expected_validation_s() const;
     Requests requests() const;
     bool asked_to_stop();
     bool has_made_its_updates() const;

@@ -93,8 +93,9 @@ public:
         : model_{model}, unit_{unit}, batch_{batch}, inputs_{inputs} {}
 
     UnitCost cost() {
+        const KeptCasts casts{model_.arithmetic()};  // which a pass has for all micro-batches
+        pass();                                      // makes them, and touches new memory
         UnitCost cost = memory();
-        pass();  // touches new memory
         std::vector<double> forwards, backwards;
         for (int i = 0; i < blocks; ++i) {
             const PassTime mean = block();
