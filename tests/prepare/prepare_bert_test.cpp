@@ -303,7 +303,7 @@ TEST_F(PrepareBertTest, TheLayoutIsNvidias) {
     const fs::path theirs = fs::path(data != nullptr ? data : "../shared/data") /
                             "bert/novels-small.seq128.pred20.hdf5";
     if (!fs::exists(theirs))
-        GTEST_SKIP() << "there is no " << theirs;
+        GTEST_SKIP() << "there is no " << theirs << " (HETSEQ_TEST_DATA)";
     PrepareBertOptions same_size = options();
     same_size.seq_length = 128;
     same_size.masking.most_predictions = 20;

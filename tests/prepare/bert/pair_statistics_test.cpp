@@ -209,7 +209,7 @@ TEST(PairStatisticsTest, AreTheReferencesWithWholeWords) {
 
 TEST(PairStatisticsTest, AreTheReferencesOfNovels) {
     if (!fs::exists(test_data() / "text/novels-small.txt"))
-        GTEST_SKIP() << "the novels are not in " << test_data();
+        GTEST_SKIP() << "the novels are not in HETSEQ_TEST_DATA, " << test_data();
     expect_like_reference(novels(), "novels", 20);
 }
 
