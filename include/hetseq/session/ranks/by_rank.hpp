@@ -54,8 +54,6 @@ public:
     bool is_empty() const noexcept { return !for_all_ && entries_.empty(); }
     /// Nothing where there is a list.
     const std::optional<T>& for_all() const noexcept { return for_all_; }
-    /// Of a list.
-    const std::vector<Entry>& entries() const noexcept { return entries_; }
 
     /// Nothing where no entry names the rank.
     std::optional<T> find(const RankPlace& place) const {
