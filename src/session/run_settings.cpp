@@ -110,13 +110,8 @@ void settle_shards(const HostComm& world, RunSettings& settings) {
     settings.settle(list, settings.shard_by);
 }
 
-// The option that says what a rank's micro-batch holds.
-const ByRank<std::int64_t>& capacity_place(const RunSettings& settings) {
-    return settings.is_ragged() ? settings.options().max_tokens : settings.options().max_sentences;
-}
-
 std::string capacity_option(const RunSettings& settings) {
-    return settings.option_at(&capacity_place(settings)).name;
+    return settings.option_at(&settings.capacity_list()).name;
 }
 
 constexpr std::int64_t any_length = 0;
@@ -139,7 +134,7 @@ void settle_capacities(const HostComm& world, RunSettings& settings) {
     } else {
         settings.capacities = numbers_by_rank(world, settings, sentences, default_samples);
     }
-    settings.settle(capacity_place(settings), settings.capacities);
+    settings.settle(settings.capacity_list(), settings.capacities);
 }
 
 std::int64_t total_capacity(const RunSettings& settings) {

@@ -80,6 +80,10 @@ struct RunSettings : SettledOptions {
     bool is_ragged() const { return !length_fields(schema).empty(); }
     /// Whether samples have unequal lengths, and no field of theirs counts as the batch's tokens.
     bool counts_samples() const { return is_ragged() && schema.units_field.empty(); }
+    /// The option that says what a rank's micro-batch holds.
+    const ByRank<std::int64_t>& capacity_list() const {
+        return is_ragged() ? options().max_tokens : options().max_sentences;
+    }
     /// True if memory decides what `rank` computes again in backward.
     bool recomputes_at_need(int rank) const;
     /// Of the global batch.

@@ -17,10 +17,6 @@ namespace hetseq {
 
 namespace {
 
-const ByRank<std::int64_t>& size_place(const RunSettings& settings) {
-    return settings.is_ragged() ? settings.options().max_tokens : settings.options().max_sentences;
-}
-
 // Where a host stands among those of the job: other hosts of the same kind do as well.
 std::string host_text(const Topology& topology, const RankInfo& rank) {
     for (const RankInfo& other : topology.ranks)
@@ -62,7 +58,7 @@ void limit_micro_batches(const std::vector<std::int64_t>& most, RunSettings& set
     for (std::size_t r = 0; r < most.size(); ++r)
         if (most[r] > 0)
             settings.capacities[r] = std::min(settings.capacities[r], most[r]);
-    settings.settle(size_place(settings), settings.capacities);
+    settings.settle(settings.capacity_list(), settings.capacities);
 }
 
 }  // namespace
@@ -94,7 +90,7 @@ void record_layout(const LayoutChoice& choice, RunSettings& settings) {
     }
     settings.settle(settings.options().virtual_workers, join(workers, ","));
     settings.settle(settings.options().stage_units, stage_units_text(units));
-    settings.settle(size_place(settings), micro_batches);
+    settings.settle(settings.capacity_list(), micro_batches);
 }
 
 std::optional<LayoutRecord> layout_record(const RunSettings& settings, const LayoutChoice& choice) {

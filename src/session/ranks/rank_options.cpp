@@ -79,33 +79,20 @@ std::optional<T> chosen(const std::vector<T>& choices, const std::string& word) 
     return std::nullopt;
 }
 
-// One of `choices`, by its word.
+// One of `choices`, by its word, or what `of_number` makes of a number, where there is that.
 template <class T>
 Option<ByRank<T>> choice_by_rank_option(OptionSpec spec,
                                         const std::vector<T>& choices,
-                                        ValueForm<T> form) {
-    spec.type = "NAME|LIST";
+                                        ValueForm<T> form,
+                                        const std::function<T(std::int64_t)>& of_number = {}) {
+    spec.type = of_number ? "N|NAME|LIST" : "NAME|LIST";
     spec.choices = words_of(choices);
-    form.read = [choices](const std::string& text) { return chosen(choices, text); };
-    form.expected = "one of " + join(spec.choices, ", ");
-    return by_rank_option(std::move(spec), form);
-}
-
-// The same, or a number.
-template <class T>
-Option<ByRank<T>> choice_or_number_option(OptionSpec spec,
-                                          const std::vector<T>& choices,
-                                          std::function<T(std::int64_t)> of_number,
-                                          const std::string& example) {
-    spec.type = "N|NAME|LIST";
-    spec.choices = words_of(choices);
-    const auto read = [choices, of_number](const std::string& text) {
-        const std::optional<std::int64_t> number = to_number(text);
+    form.read = [choices, of_number](const std::string& text) {
+        const std::optional<std::int64_t> number = of_number ? to_number(text) : std::nullopt;
         return number ? std::optional<T>(of_number(*number)) : chosen(choices, text);
     };
-    const std::string expected = "a number or one of " + join(spec.choices, ", ");
-    return by_rank_option<T>(std::move(spec),
-                             {.read = read, .expected = expected, .example = example});
+    form.expected = (of_number ? "a number or " : "") + ("one of " + join(spec.choices, ", "));
+    return by_rank_option(std::move(spec), form);
 }
 
 std::vector<PrecisionChoice> precision_choices() {
@@ -140,21 +127,19 @@ Option<ByRank<PrecisionChoice>> precision_option(const std::string& help) {
 }
 
 Option<ByRank<RecomputeChoice>> recompute_option(const std::string& help) {
-    return choice_or_number_option<RecomputeChoice>(
+    return choice_by_rank_option<RecomputeChoice>(
         {"recompute", "", "auto", help},
         {std::nullopt, 0, all_layers},
-        [](std::int64_t layers) { return RecomputeChoice(layers); },
-        "v100=all,a100=none");
+        {.example = "v100=all,a100=none"},
+        [](std::int64_t layers) { return RecomputeChoice(layers); });
 }
 
 Option<ByRank<ShardPart>> shard_by_option(const std::string& help) {
-    return choice_or_number_option<ShardPart>(
-        {"shard-by", "", "memory", help},
-        {{ShardPart::By::memory}, {ShardPart::By::even}},
-        [](std::int64_t part) {
-            return ShardPart{ShardPart::By::number, part};
-        },
-        "v100=1,a100=5");
+    const auto of_number = [](std::int64_t part) { return ShardPart{ShardPart::By::number, part}; };
+    return choice_by_rank_option<ShardPart>({"shard-by", "", "memory", help},
+                                            {{ShardPart::By::memory}, {ShardPart::By::even}},
+                                            {.example = "v100=1,a100=5"},
+                                            of_number);
 }
 
 }  // namespace hetseq

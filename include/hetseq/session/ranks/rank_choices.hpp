@@ -11,15 +11,16 @@
 // What options say of a rank that ranks may have unlike.
 namespace hetseq {
 
-/// Of --precision. Without a value: what the device does best.
+/// What --precision says of a rank. No value means what the device does best.
 using PrecisionChoice = std::optional<Precision>;
 
-/// Of --recompute: layers that backward computes again. Without a value: memory decides.
+/// What --recompute says of a rank: layers that backward computes again. No value means that memory
+/// decides.
 using RecomputeChoice = std::optional<std::int64_t>;
-/// Of any model.
+/// All that a model has.
 inline constexpr std::int64_t all_layers = std::numeric_limits<std::int64_t>::max();
 
-/// Of --shard-by: a rank's part of what is cut.
+/// What --shard-by says of a rank: its part of what is cut.
 struct ShardPart {
     enum class By { memory, even, number };
 
