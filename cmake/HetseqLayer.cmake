@@ -7,17 +7,26 @@ target_compile_options(hetseq_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wnon-virtual-dtor -Woverloaded-virtual>
   $<$<AND:$<BOOL:${HETSEQ_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr> $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>)  # profilers show lines
+# With it no header of LibTorch includes all operators.
+target_compile_definitions(hetseq_flags INTERFACE $<BUILD_INTERFACE:AT_PER_OPERATOR_HEADERS>)
 target_include_directories(hetseq_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)  # private headers, by their path from there
 
-# Tensors and their operators cost 19 s of compiling a unit without a precompiled header. Even an empty unit takes 1.3 s
-# with this one, because LibTorch's templates are instantiated in each. <torch/nn/module.h> would make it 3 s. So a layer's
-# sources that include others of torch's headers are compiled apart. Units still include what they use. The compiler takes
-# it with -Og too.
+# Two precompiled headers: what units include of the standard library, and the same with LibTorch's tensors but without
+# their operators (<ATen/ATen.h> would take 19 s without one, and 1.3 s of an empty unit with it). Units still include what
+# they use. <torch/nn/module.h> would be dear, so a layer's sources that include others of torch's headers are compiled
+# apart. The compiler takes them with -Og too.
+set(hetseq_standard_headers
+  <algorithm> <array> <atomic> <chrono> <condition_variable> <deque> <filesystem> <fstream> <functional> <future> <limits>
+  <list> <map> <memory> <mutex> <numeric> <optional> <set> <span> <stdexcept> <string> <string_view> <thread>
+  <unordered_map> <utility> <variant> <vector>)
+add_library(hetseq_standard_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/standard_pch.cpp)
+target_link_libraries(hetseq_standard_pch PRIVATE hetseq_flags)
+target_precompile_headers(hetseq_standard_pch PRIVATE ${hetseq_standard_headers})
 add_library(hetseq_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
 target_link_libraries(hetseq_torch_pch PRIVATE hetseq_flags hetseq::torch Threads::Threads)
-target_precompile_headers(hetseq_torch_pch PRIVATE <ATen/ATen.h> <map> <memory> <string> <vector>)
+target_precompile_headers(hetseq_torch_pch PRIVATE <ATen/core/Tensor.h> ${hetseq_standard_headers})
 
 # hetseq_reuse_torch_header(<target>): the precompiled header of LibTorch for an executable or its objects. It is built
 # with -fPIC; with an executable's -fPIE the compiler would not use it.
@@ -71,10 +80,13 @@ function(hetseq_add_layer name)
   if(arg_TORCH)
     target_link_libraries(${target} PUBLIC hetseq::torch Threads::Threads)
     target_precompile_headers(${target} REUSE_FROM hetseq_torch_pch)
+  else()
+    target_precompile_headers(${target} REUSE_FROM hetseq_standard_pch)
   endif()
   if(plain)
     hetseq_compile_apart(${target} without_tensors ${plain})
     target_link_libraries(${target}_without_tensors PRIVATE ${libraries})
+    target_precompile_headers(${target}_without_tensors REUSE_FROM hetseq_standard_pch)
   endif()
   if(module)
     hetseq_compile_apart(${target} with_modules ${module})

@@ -6,7 +6,8 @@
 
 #include <mpi.h>
 
-#include <ATen/Functions.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/communicator.hpp"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include <ATen/ops/empty_like.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 

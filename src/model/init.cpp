@@ -5,9 +5,10 @@
 #include <set>
 #include <string_view>
 
-#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/split_mix.hpp"

@@ -1,6 +1,14 @@
 #include "hetseq/model/mnist_cnn.hpp"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Reduction.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/nll_loss.h>
+#include <ATen/ops/relu.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/model/autocast.hpp"

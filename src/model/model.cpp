@@ -3,7 +3,7 @@
 #include <iterator>
 #include <set>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
 #include "hetseq/util/error.hpp"

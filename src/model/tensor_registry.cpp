@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
 #include "hetseq/util/error.hpp"

@@ -1,6 +1,10 @@
 #include "token_rows.hpp"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/searchsorted.h>
+#include <ATen/ops/zeros.h>
 
 #include "hetseq/util/error.hpp"
 

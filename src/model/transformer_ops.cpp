@@ -4,8 +4,20 @@
 #include <limits>
 #include <vector>
 
-#include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Reduction.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/tanh.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/model/autocast.hpp"

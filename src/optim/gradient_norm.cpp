@@ -4,7 +4,10 @@
 #include <span>
 #include <utility>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/sum.h>
+#include <ATen/ops/zeros.h>
 
 #include "hetseq/util/error.hpp"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/data/loading/padded_rows.hpp"

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 
 #include "hetseq/comm/host/available_memory.hpp"
 #include "hetseq/model/autocast.hpp"

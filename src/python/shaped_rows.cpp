@@ -6,7 +6,9 @@
 #include <numeric>
 #include <span>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"

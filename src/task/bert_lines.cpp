@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/tensor.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/file_text.hpp"

@@ -5,7 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/log.h>
+#include <ATen/ops/nonzero.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/text/bert/wordpiece.hpp"

@@ -1,6 +1,7 @@
 #include "hetseq/task/line_answering.hpp"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/tensor.h>
 
 #include "hetseq/data/schema.hpp"
 

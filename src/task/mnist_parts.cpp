@@ -1,4 +1,4 @@
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include "hetseq/model/mnist_cnn.hpp"
 #include "hetseq/task/parts.hpp"

@@ -2,7 +2,10 @@
 #include <string>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/data/files/first_shard.hpp"

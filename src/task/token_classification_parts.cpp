@@ -2,7 +2,11 @@
 #include <string>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/repeat_interleave.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "hetseq/text/scores/entities.hpp"
 #include "hetseq/data/loading/padded_rows.hpp"

@@ -4,7 +4,11 @@
 #include <memory>
 #include <utility>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/nonzero.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/text/scores/bleu.hpp"

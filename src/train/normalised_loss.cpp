@@ -1,6 +1,8 @@
 #include "normalised_loss.hpp"
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full_like.h>
 
 #include "hetseq/train/update_status.hpp"
 

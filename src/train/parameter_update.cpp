@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/process/profiler_range.hpp"

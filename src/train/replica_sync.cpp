@@ -6,8 +6,13 @@
 #include <set>
 #include <utility>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/abs.h>
+#include <ATen/ops/clamp_min.h>
+#include <ATen/ops/nan_to_num.h>
+#include <ATen/ops/view_as_real.h>
 
 #include "hetseq/util/files/checksum.hpp"
 #include "hetseq/util/text.hpp"

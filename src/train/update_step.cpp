@@ -5,7 +5,8 @@
 #include <string>
 #include <utility>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/isfinite.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"

@@ -5,7 +5,8 @@
 #include <thread>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/ones.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/agree.hpp"

@@ -2,7 +2,12 @@
 
 #include <cstdint>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cos.h>
+#include <ATen/ops/exp2.h>
+#include <ATen/ops/remainder.h>
 
 #include "hetseq/util/owned_range.hpp"
 

@@ -1,5 +1,6 @@
 // Micro-batches on their way to a device without free memory, over the stand-in of CUDA.
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // The way of micro-batches to a GPU, through pinned memory and a stream of its own.
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/data/loading/device_transfer.hpp"

@@ -8,7 +8,11 @@
 #include <stdexcept>
 #include <string>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Reduction.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/relu.h>
 
 #include "hetseq/task/parts.hpp"
 #include "hetseq/app/process.hpp"

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include "hetseq/model/bert/bert_config.hpp"
 #include "hetseq/model/model.hpp"

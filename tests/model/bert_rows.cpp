@@ -5,6 +5,11 @@
 
 #include <hdf5.h>
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
+
 #include "hetseq/data/loading/padded_rows.hpp"
 
 namespace hetseq::test {

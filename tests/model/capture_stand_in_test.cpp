@@ -1,5 +1,7 @@
 // Dropout while a CUDA graph is captured, over the stand-in.
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"

@@ -6,7 +6,11 @@
 #include <string>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
 
 #include "hetseq/data/loading/padded_rows.hpp"
 #include "hetseq/model/autocast.hpp"

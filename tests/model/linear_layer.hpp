@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
 
 #include "hetseq/model/tensor_registry.hpp"
 

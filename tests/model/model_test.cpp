@@ -1,6 +1,6 @@
 #include "hetseq/model/model.hpp"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 
 #include "model/mixed_model.hpp"

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/ones.h>
 #include <c10/core/Allocator.h>
 #include <gtest/gtest.h>
 

@@ -6,7 +6,11 @@
 #include <ostream>
 #include <string>
 
-#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/randint.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/model/bert/bert.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "hetseq/model/autocast.hpp"

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"

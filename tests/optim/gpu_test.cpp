@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/optim/flat_parameters.hpp"

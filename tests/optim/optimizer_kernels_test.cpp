@@ -7,7 +7,11 @@
 #include <limits>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
 #include "optim/kernels/adadelta.cuh"

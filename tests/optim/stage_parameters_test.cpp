@@ -2,7 +2,12 @@
 #include <cmath>
 #include <memory>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/sin.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"

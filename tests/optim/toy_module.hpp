@@ -1,6 +1,10 @@
 #pragma once
 
-#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tanh.h>
 
 #include "hetseq/model/tensor_registry.hpp"
 

@@ -7,12 +7,12 @@
 # - a private header (one in src) of another layer, or one named by less than its path from src where it is in another
 #   folder;
 # - a source that does not include its own header first.
-# And <torch/torch.h> anywhere in ROOT but in build.
+# And <torch/torch.h> and <ATen/ATen.h> anywhere in ROOT but in build.
 set -euo pipefail
 cd "${1:?usage: check_includes.sh ROOT}"
 
-if grep -rnF --exclude-dir=build '#include <torch/torch.h>' --include='*.[ch]pp' .; then
-  echo 'It holds all of torch, which takes each unit nine times as long to compile: include the headers of what is used.'
+if grep -rnE --exclude-dir=build '#include <(torch/torch|ATen/(ATen|Functions))\.h>' --include='*.[ch]pp' --include='*.cu*' .; then
+  echo 'It holds all of torch, or all operators, which takes each unit several times as long to compile: include the headers of what is used.'
   exit 1
 fi
 sources=$(find src include -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' | sort)

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
 #include <c10/core/DeviceGuard.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Memory of the device that runs out in each tensor of an update in turn, over the stand-ins.
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <c10/core/DeviceGuard.h>
 #include <gtest/gtest.h>
 

@@ -2,7 +2,9 @@
 #include <memory>
 #include <optional>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/optim/flat_parameters.hpp"

@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <memory>
 
-#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/optim/flat_parameters.hpp"

@@ -4,7 +4,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"

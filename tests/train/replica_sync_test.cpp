@@ -1,5 +1,7 @@
 #include "hetseq/train/replica_sync.hpp"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/comm/communicator.hpp"

@@ -3,7 +3,10 @@
 #include <limits>
 #include <new>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/comm/host_comm.hpp"

@@ -6,6 +6,10 @@
 #include <filesystem>
 #include <limits>
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"

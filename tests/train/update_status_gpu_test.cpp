@@ -1,7 +1,9 @@
 // What the host reads of an update's status on a GPU.
 #include <limits>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 
 #include "hetseq/train/update_status.hpp"
 

@@ -2,7 +2,9 @@
 
 #include <limits>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/comm/communicator.hpp"

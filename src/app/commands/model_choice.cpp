@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
 #include "hetseq/util/error.hpp"

@@ -2,7 +2,8 @@
 
 #include <limits>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 
 #include "app/lines/byte_stream.hpp"
 

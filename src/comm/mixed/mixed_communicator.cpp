@@ -4,7 +4,8 @@
 #include <string>
 #include <utility>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/agree.hpp"

@@ -4,7 +4,8 @@
 #include <set>
 #include <utility>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/data/files/hdf5_output.hpp"

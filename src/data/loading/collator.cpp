@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"

@@ -2,7 +2,10 @@
 
 #include <utility>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/softmax.h>
 
 #include "hetseq/model/autocast.hpp"
 

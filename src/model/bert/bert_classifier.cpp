@@ -3,7 +3,10 @@
 #include <cmath>
 #include <utility>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Reduction.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/tensor.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/model/autocast.hpp"

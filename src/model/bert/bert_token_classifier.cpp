@@ -1,7 +1,7 @@
 #include <tuple>
 #include <utility>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include "hetseq/model/bert/bert_classifiers.hpp"
 

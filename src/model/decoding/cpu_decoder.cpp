@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
 
 #include "hetseq/util/error.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
 
 namespace hetseq::detail {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/model/transformer/transformer.hpp"

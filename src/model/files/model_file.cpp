@@ -3,8 +3,9 @@
 #include <map>
 #include <set>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/manifest.hpp"

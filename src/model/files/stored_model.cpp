@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 namespace hetseq {
 

@@ -4,7 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/bmm.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 

@@ -1,7 +1,7 @@
 #include <optional>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 

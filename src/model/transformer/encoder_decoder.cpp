@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/layer_norm.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/model/autocast.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include "hetseq/model/model.hpp"
 

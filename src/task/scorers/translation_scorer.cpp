@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include "hetseq/model/decoding/translator.hpp"
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/safetensors.hpp"

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/manifest.hpp"

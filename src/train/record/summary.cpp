@@ -124,6 +124,40 @@ Json stage_json(const Summary::Stage& stage) {
             {"planned_memory_mb", stage.planned_mb}};
 }
 
+Json rank_json(const Summary::Rank& rank, const std::vector<StepCost>& costs) {
+    Json json{{"rank", rank.rank},
+              {"host", rank.host},
+              {"device", rank.device},
+              {"precision", to_string(rank.precision)},
+              {"recomputed_layers", rank.recomputed_layers},
+              {"units", rank.units},
+              {"share", rank.share}};
+    for (const RankTimeText& text : rank_time_texts)
+        json[std::string(text.key)] = rank.ms[text.time];
+    json["peak_memory_mb"] = rank.peak_memory_mb;
+    if (rank.stage)
+        json["stage"] = stage_json(*rank.stage);
+    if (std::cmp_less(rank.rank, costs.size()))
+        json["cost"] = step_cost_to_json(costs[static_cast<std::size_t>(rank.rank)]);
+    return json;
+}
+
+Json class_json(const Summary::Class& one) {
+    Json json{{"name", one.name}, {"ranks", one.ranks}, {"units", one.units}};
+    for (const RankTimeText& text : rank_time_texts)
+        json[std::string(text.key)] = range_json(one.ms[text.time]);
+    return json;
+}
+
+Json slow_rank_json(const SlowRank& one, const std::string& host) {
+    return {{"rank", one.rank},
+            {"host", host},
+            {"speed", one.speed},
+            {"update_ms", one.update_ms},
+            {"well_ms", one.well_ms},
+            {"without_ms", std::isfinite(one.without_ms) ? Json(one.without_ms) : Json(nullptr)}};
+}
+
 Json evaluation_json(const Evaluation& evaluation, std::int64_t update) {
     Json json{{"loss", evaluation.loss()}};
     for (const auto& loss : evaluation.losses)
@@ -276,40 +310,47 @@ nlohmann::ordered_json Summary::layouts_json() const {
     return json;
 }
 
+nlohmann::ordered_json Summary::run_json(const TrainerReport& report) const {
+    return {{"status", status},
+            {"updates", report.updates},
+            {"epochs", report.epochs},
+            {"samples", report.samples},
+            {"units", report.units},
+            {"skipped", report.skipped},
+            {"overflows", report.loss_scale ? report.loss_scale->overflows : 0},
+            {"stopped_by",
+             report.stop == StopReason::none ? Json(nullptr) : Json(to_string(report.stop))},
+            {"updates_since_start", report.times.updates()},
+            {"checkpoint",
+             {{"seconds", report.checkpoint_seconds}, {"wait_ms", report.checkpoint_wait_ms}}},
+            {"seconds", seconds},
+            {"startup_s", startup_s},
+            {"samples_per_second", samples_per_second},
+            {"units_per_second", units_per_second},
+            {"unit", unit},
+            {"padding", padding},
+            {"exact", is_exact},
+            {"reduce_precision", reduce_precision},
+            {"shard", shard},
+            {"step_ms", {{"median", step_ms.median}, {"p10", step_ms.p10}, {"p90", step_ms.p90}}},
+            {"finish_wait_over_last_bucket", finish_ratio}};
+}
+
+nlohmann::ordered_json Summary::balance_json(std::int64_t reallocations) const {
+    return {{"policy", policy},
+            {"equal_ms", optional(equal_ms)},
+            {"proportional_ms", optional(proportional_ms)},
+            {"predicted_ms", optional(predicted_ms)},
+            {"measured_ms", step_ms.median},
+            {"bound_ms", optional(bound_ms)},
+            {"achieved", optional(achieved())},
+            {"communication_share", communication_share()},
+            {"reallocations", reallocations}};
+}
+
 std::string Summary::json(const TrainerReport& report) const {
-    Json json{{"status", status},
-              {"updates", report.updates},
-              {"epochs", report.epochs},
-              {"samples", report.samples},
-              {"units", report.units},
-              {"skipped", report.skipped},
-              {"overflows", report.loss_scale ? report.loss_scale->overflows : 0},
-              {"stopped_by",
-               report.stop == StopReason::none ? Json(nullptr) : Json(to_string(report.stop))},
-              {"updates_since_start", report.times.updates()},
-              {"checkpoint",
-               {{"seconds", report.checkpoint_seconds}, {"wait_ms", report.checkpoint_wait_ms}}},
-              {"seconds", seconds},
-              {"startup_s", startup_s},
-              {"samples_per_second", samples_per_second},
-              {"units_per_second", units_per_second},
-              {"unit", unit},
-              {"padding", padding},
-              {"exact", is_exact},
-              {"reduce_precision", reduce_precision},
-              {"shard", shard},
-              {"step_ms", {{"median", step_ms.median}, {"p10", step_ms.p10}, {"p90", step_ms.p90}}},
-              {"finish_wait_over_last_bucket", finish_ratio},
-              {"balance",
-               {{"policy", policy},
-                {"equal_ms", optional(equal_ms)},
-                {"proportional_ms", optional(proportional_ms)},
-                {"predicted_ms", optional(predicted_ms)},
-                {"measured_ms", step_ms.median},
-                {"bound_ms", optional(bound_ms)},
-                {"achieved", optional(achieved())},
-                {"communication_share", communication_share()},
-                {"reallocations", report.reallocations}}}};
+    Json json = run_json(report);
+    json["balance"] = balance_json(report.reallocations);
     if (!workers.empty())
         json["workers"] = workers_json();
     if (!layouts.empty())
@@ -317,35 +358,11 @@ std::string Summary::json(const TrainerReport& report) const {
     if (chain)
         json["chain"] = measured_chain_to_json(*chain);
     for (const SlowRank& one : slow)
-        json["slow_ranks"].push_back(
-            {{"rank", one.rank},
-             {"host", ranks.at(one.rank).host},
-             {"speed", one.speed},
-             {"update_ms", one.update_ms},
-             {"well_ms", one.well_ms},
-             {"without_ms", std::isfinite(one.without_ms) ? Json(one.without_ms) : Json(nullptr)}});
-    for (const Rank& rank : ranks) {
-        json["ranks"].push_back({{"rank", rank.rank},
-                                 {"host", rank.host},
-                                 {"device", rank.device},
-                                 {"precision", to_string(rank.precision)},
-                                 {"recomputed_layers", rank.recomputed_layers},
-                                 {"units", rank.units},
-                                 {"share", rank.share}});
-        for (const RankTimeText& text : rank_time_texts)
-            json["ranks"].back()[std::string(text.key)] = rank.ms[text.time];
-        json["ranks"].back()["peak_memory_mb"] = rank.peak_memory_mb;
-        if (rank.stage)
-            json["ranks"].back()["stage"] = stage_json(*rank.stage);
-        if (std::cmp_less(rank.rank, report.costs.size()))
-            json["ranks"].back()["cost"] =
-                step_cost_to_json(report.costs[static_cast<std::size_t>(rank.rank)]);
-    }
-    for (const Class& one : classes()) {
-        json["classes"].push_back({{"name", one.name}, {"ranks", one.ranks}, {"units", one.units}});
-        for (const RankTimeText& text : rank_time_texts)
-            json["classes"].back()[std::string(text.key)] = range_json(one.ms[text.time]);
-    }
+        json["slow_ranks"].push_back(slow_rank_json(one, ranks.at(one.rank).host));
+    for (const Rank& rank : ranks)
+        json["ranks"].push_back(rank_json(rank, report.costs));
+    for (const Class& one : classes())
+        json["classes"].push_back(class_json(one));
     json["advice"] = advice(*this);
     if (report.goodput)
         json["goodput"] = goodput_json(*report.goodput);

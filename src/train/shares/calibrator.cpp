@@ -6,7 +6,8 @@
 #include <limits>
 #include <utility>
 
-#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/core/Tensor.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/process/activity.hpp"

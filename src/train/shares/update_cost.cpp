@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include "hetseq/util/clock.hpp"

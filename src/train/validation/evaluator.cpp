@@ -10,8 +10,9 @@
 #include <span>
 #include <string>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/stack.h>
 
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/process/activity.hpp"

@@ -3,7 +3,9 @@
 #include <numeric>
 #include <thread>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/comm/agree.hpp"

@@ -2,7 +2,11 @@
 #include <chrono>
 #include <thread>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 #include <c10/cuda/CUDAStream.h>
 #include <gtest/gtest.h>
 

@@ -4,7 +4,16 @@
 
 #include <sys/resource.h>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/exp2.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/remainder.h>
+#include <ATen/ops/sin.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"

@@ -6,7 +6,9 @@
 
 #include <sys/resource.h>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"

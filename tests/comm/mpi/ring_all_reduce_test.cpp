@@ -1,6 +1,9 @@
 #include <chrono>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/comm/mpi/mpi_handle.hpp"

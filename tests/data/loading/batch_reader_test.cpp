@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
 
 #include "data/generated_ragged_corpus.hpp"

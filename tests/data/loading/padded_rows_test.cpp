@@ -1,6 +1,8 @@
 #include "hetseq/data/loading/padded_rows.hpp"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
 #include <gmock/gmock.h>

@@ -2,7 +2,8 @@
 
 #include <fstream>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"

@@ -6,6 +6,9 @@
 #include <memory>
 #include <thread>
 
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/comm/host_comm.hpp"

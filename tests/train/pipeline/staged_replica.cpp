@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <ATen/ops/arange.h>
+
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/balance/pipeline/simulate_pipeline.hpp"
 #include "hetseq/model/init.hpp"

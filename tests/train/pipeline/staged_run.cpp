@@ -4,7 +4,9 @@
 #include <span>
 #include <sstream>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
 
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"

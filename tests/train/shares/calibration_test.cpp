@@ -6,7 +6,11 @@
 #include <optional>
 #include <thread>
 
-#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"

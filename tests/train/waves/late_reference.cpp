@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
 
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/data/data_context.hpp"

@@ -12,7 +12,9 @@
 
 #include <unistd.h>
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/ones_like.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/comm/host_comm.hpp"

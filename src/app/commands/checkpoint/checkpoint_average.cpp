@@ -1,6 +1,9 @@
 #include "hetseq/app/commands/checkpoint/checkpoint_average.hpp"
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/safetensors.hpp"

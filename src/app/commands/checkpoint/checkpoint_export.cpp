@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/atomic_file.hpp"

@@ -8,8 +8,9 @@
 
 #include <unistd.h>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"

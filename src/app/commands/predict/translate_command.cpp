@@ -4,8 +4,8 @@
 
 #include <unistd.h>
 
-#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"

@@ -224,6 +224,53 @@ ExistingRun existing_run(const Options& options) {
     return options.resume == "never" ? ExistingRun::refuse : ExistingRun::resume;
 }
 
+std::optional<RunFolder> run_folder_of(const HostComm& world, const Options& options) {
+    if (options.save_dir.empty())
+        return std::nullopt;
+    return std::optional<RunFolder>(std::in_place,
+                                    world,
+                                    options.save_dir,
+                                    existing_run(options),
+                                    options.dry_run ? FolderUse::look : FolderUse::write);
+}
+
+// `point` is the end of the run: its models are put in place, and nothing is trained.
+void say_finished(const HostComm& world,
+                  const RunFolder* folder,
+                  const ResumePoint& point,
+                  const TrainingProgress& progress,
+                  Replica& replica) {
+    log::info("nothing to do: " + point.folder.string() + " is the end of the run");
+    if (folder == nullptr || !point.is_own)
+        return;
+    keep_best_model(world, *folder, progress);
+    keep_final_model(world, *folder, point.folder, replica);
+}
+
+void say_continued(const Options& options, const ResumePoint& point, double reading_s) {
+    log::info("continues from " + point.folder.string() + ", verified and read in " +
+              format_number(reading_s, 3) + " s" +
+              (point.is_own && !options.restore_file.empty()
+                   ? "; --restore-file is for the start of a run alone"
+                   : ""));
+}
+
+// `continued`: the checkpoint of the folder's own run that this start goes on from.
+void begin_in_folder(const HostComm& world,
+                     RunFolder& folder,
+                     const ResumePoint* continued,
+                     const TrainingProgress& progress,
+                     const RunSettings& settings,
+                     const Replica& replica) {
+    open_folder(world,
+                folder,
+                continued != nullptr ? std::optional(progress.updates) : std::nullopt,
+                settings,
+                replica.model());
+    if (continued != nullptr)
+        keep_best_model(world, folder, progress);
+}
+
 // An attempt to train came to its end, or is to be made again by some of its ranks.
 struct Attempt {
     int code = 0;
@@ -234,12 +281,7 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
     const HostComm& world = context.world;
     SettledOptions& settled = crew.options;
     agree_on(world, [&] { check_encoding(settled.values()); });
-    std::optional<RunFolder> run_folder;
-    if (!settled.options().save_dir.empty())
-        run_folder.emplace(world,
-                           settled.options().save_dir,
-                           existing_run(settled.options()),
-                           settled.options().dry_run ? FolderUse::look : FolderUse::write);
+    std::optional<RunFolder> run_folder = run_folder_of(world, settled.options());
     const RunFolder* const folder = run_folder ? &*run_folder : nullptr;
     double reading_s = crew.verified.seconds;
     ResumeCandidates candidates(world, settled.options(), folder, std::move(crew.verified));
@@ -274,17 +316,12 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
     reading_s += monotonic_seconds() - loading;
     const RunLength length =
         run_length(settings.options(), replica.plan().batches_per_epoch(), start);
-    const std::int64_t updates = start.progress.updates;
-    DryRunReport plan = dry_run_report(replica, length, point, updates);
+    DryRunReport plan = dry_run_report(replica, length, point, start.progress.updates);
     plan.is_finished = point && is_finished(settings.options(), length, start.progress);
     if (plan.is_finished && settings.options().dry_run)
         return {.code = say_dry_run(world, settings, plan)};
     if (plan.is_finished) {
-        log::info("nothing to do: " + point->folder.string() + " is the end of the run");
-        if (folder != nullptr && point->is_own) {
-            keep_best_model(world, *folder, start.progress);
-            keep_final_model(world, *folder, point->folder, replica);
-        }
+        say_finished(world, folder, *point, start.progress, replica);
         return {};
     }
     Schedule schedule = make_schedule(context.parts, settings.options().parts, length);
@@ -304,19 +341,14 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
     if (settings.options().dry_run)
         return {.code = try_out(context, settings, replica, training, choice, std::move(plan))};
     if (point)
-        log::info("continues from " + point->folder.string() + ", verified and read in " +
-                  format_number(reading_s, 3) + " s" +
-                  (point->is_own && !settings.options().restore_file.empty()
-                       ? "; --restore-file is for the start of a run alone"
-                       : ""));
+        say_continued(settings.options(), *point, reading_s);
     if (run_folder)
-        open_folder(world,
-                    *run_folder,
-                    point && point->is_own ? std::optional(updates) : std::nullopt,
-                    settings,
-                    replica.model());
-    if (run_folder && point && point->is_own)
-        keep_best_model(world, *run_folder, progress);
+        begin_in_folder(world,
+                        *run_folder,
+                        point && point->is_own ? &*point : nullptr,
+                        progress,
+                        settings,
+                        replica);
     return {.code =
                 run_training(context, settings, replica, training, folder, choice, start_seconds)};
 }

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <ATen/Functions.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"

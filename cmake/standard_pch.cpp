@@ -1,0 +1,1 @@
+// Carries the precompiled header that all units without tensors share (cmake/HetseqLayer.cmake).
