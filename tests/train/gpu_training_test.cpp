@@ -1,4 +1,5 @@
 // Ten updates on GPUs, and on GPUs beside CPUs, against the same on one CPU, fp64.
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/DeviceGuard.h>
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
@@ -11,6 +12,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/accumulate.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -51,7 +53,7 @@ struct Parameters : TensorRegistry {
     explicit Parameters(at::Device device) {
         const auto make = [&](const char* name, at::IntArrayRef sizes, double first) {
             const at::Tensor values =
-                at::arange(at::numel(at::zeros(sizes)), at::kDouble).view(sizes) + first;
+                at::arange(c10::multiply_integers(sizes), at::kDouble).view(sizes) + first;
             return register_parameter(name, values.to(device));
         };
         twice = make("twice", {3, 4}, 1);

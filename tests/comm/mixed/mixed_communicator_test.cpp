@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>

@@ -2,6 +2,7 @@
 #include <future>
 #include <memory>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/mm.h>
