@@ -36,7 +36,7 @@ protected:
         const std::vector<std::int64_t> all{3, 1, 0, 2};
         return {.data = *corpus,
                 .capacities = {all.begin(), all.begin() + world->size()},
-                .updates = 5,
+                .updates = 3,
                 .dropout = 0.1,
                 .dtype = at::kFloat,
                 .stretch = 250};
@@ -53,9 +53,10 @@ protected:
 
     static ToyResult train(const ToyRun& run) { return train_toy(environment(), *world, run); }
 
-    static void expect_same_bits(ToyRun run) {
+    static void expect_same_bits(ToyRun run,
+                                 const std::vector<std::vector<std::int64_t>>& shards = cuts()) {
         const ToyResult whole = train(run);
-        for (const auto& parts : cuts()) {
+        for (const auto& parts : shards) {
             run.shards = parts;
             const ToyResult cut = train(run);
             EXPECT_TRUE(at::equal(cut.parameters, whole.parameters))
@@ -74,13 +75,14 @@ HostComm* ShardingTest::world = nullptr;
 std::string* ShardingTest::corpus = nullptr;
 
 TEST_F(ShardingTest, EachOptimizerGivesTheSameBitsWithAndWithoutClipping) {
-    for (const char* optimizer : {"adam", "adamw", "lamb", "sgd", "momentum", "adadelta"})
-        for (const double clip_norm : {0.0, 0.05}) {
-            ToyRun clipped = run();
-            clipped.optimizer = optimizer;
-            clipped.clip_norm = clip_norm;
-            expect_same_bits(clipped);
-        }
+    const auto all = cuts();
+    for (const char* optimizer : {"adam", "adamw", "lamb", "sgd", "momentum", "adadelta"}) {
+        ToyRun clipped = run();
+        clipped.optimizer = optimizer;
+        expect_same_bits(clipped, {all[0], all[1]});
+        clipped.clip_norm = 0.05;
+        expect_same_bits(clipped, {all[2], all[3]});
+    }
 }
 
 TEST_F(ShardingTest, InDoublePrecisionAndOneBucket) {
@@ -101,7 +103,7 @@ TEST_F(ShardingTest, RunningOutOfMemoryRepeatsTheUpdate) {
     const ToyResult whole = train(small);
     int failures = 0;
     small.spoil = [&](const MicroBatch& batch, const ForwardContext& context, ForwardResult&) {
-        if (world->rank() == world->size() - 1 && context.update == 2 && batch.samples > 2) {
+        if (world->rank() == world->size() - 1 && context.update == 1 && batch.samples > 2) {
             ++failures;
             throw std::bad_alloc();
         }
@@ -119,7 +121,7 @@ TEST_F(ShardingTest, AnUpdateThatIsNotFiniteIsLeftOut) {
     ToyRun bad = run();
     bad.clip_norm = 0.05;
     bad.spoil = [](const MicroBatch&, const ForwardContext& context, ForwardResult& result) {
-        if (world->rank() == 0 && context.update == 3)
+        if (world->rank() == 0 && context.update == 1)
             result.losses[0] = result.losses[0] * std::numeric_limits<double>::quiet_NaN();
     };
     expect_same_bits(bad);

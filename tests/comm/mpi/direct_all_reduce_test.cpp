@@ -16,6 +16,7 @@
 #include "hetseq/comm/mpi/mpi_handle.hpp"
 
 #include "comm/mpi/all_reduce.hpp"
+#include "comm/range_values.hpp"
 #include "test_world.hpp"
 
 namespace hetseq {
@@ -27,8 +28,9 @@ constexpr std::size_t some_message = 4096;  // bytes
 
 // Rank r's values, of unlike size, so that another order of additions shows in the last bits.
 at::Tensor terms_of(int rank, std::int64_t count, at::ScalarType type) {
-    const at::Tensor i = at::arange(count, at::kDouble);
-    return (at::cos(i * (rank + 2) + 0.3) * at::exp2(at::remainder(i + 5 * rank, 11))).to(type);
+    return test::repeated(count, [&](const at::Tensor& i) {
+        return (at::cos(i * (rank + 2) + 0.3) * at::exp2(at::remainder(i + 5 * rank, 11))).to(type);
+    });
 }
 
 // Of 16 bits in fp32, rounded once.

@@ -19,6 +19,7 @@
 #include "hetseq/util/error.hpp"
 
 #include "comm/communicators.hpp"
+#include "comm/range_values.hpp"
 #include "test_world.hpp"
 #include <gmock/gmock.h>
 
@@ -30,8 +31,9 @@ using namespace std::chrono_literals;
 // Rank r's tensor of `count` elements: numbers of unlike size and sign, so that a wrong order of
 // additions shows in the last bits.
 at::Tensor values_of(int rank, std::int64_t count, at::ScalarType type) {
-    const at::Tensor i = at::arange(count, at::kDouble);
-    return (at::sin(i * (rank + 1) + 0.1) * at::exp2(at::remainder(i + rank, 24))).to(type);
+    return test::repeated(count, [&](const at::Tensor& i) {
+        return (at::sin(i * (rank + 1) + 0.1) * at::exp2(at::remainder(i + rank, 24))).to(type);
+    });
 }
 
 at::Tensor sum_in_fp64(int ranks, std::int64_t count, at::ScalarType type) {

@@ -40,11 +40,12 @@ INSTANTIATE_TEST_SUITE_P(Counts,
                          testing::Values(0, 1, 3, 5, 4096, 16384, 40001, 500009));
 
 TEST_P(RangesTest, AnOwnerHasTheBitsOfAnAllReduce) {
-    for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf})
+    for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf}) {
+        const at::Tensor values = test::terms(world_.rank(), GetParam(), type);
+        const at::Tensor sums = values.clone();
+        communicator_->all_reduce_sum(sums);
         for (const auto& ranges : test::cuts_of(GetParam(), world_.size())) {
-            const at::Tensor sums = test::terms(world_.rank(), GetParam(), type);
-            const at::Tensor own_sums = sums.clone();
-            communicator_->all_reduce_sum(sums);
+            const at::Tensor own_sums = values.clone();
 
             communicator_->start_reduce_scatter_sum(own_sums, ranges)->wait();
 
@@ -55,21 +56,26 @@ TEST_P(RangesTest, AnOwnerHasTheBitsOfAnAllReduce) {
                     << type << " from " << range.begin;
             }
         }
+    }
 }
 
 TEST_P(RangesTest, AllHaveWhatTheOwnersHad) {
-    for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf})
+    for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf}) {
+        std::vector<at::Tensor> values_of;  // by rank
+        for (int rank = 0; rank < world_.size(); ++rank)
+            values_of.push_back(test::terms(rank, GetParam(), type));
         for (const auto& ranges : test::cuts_of(GetParam(), world_.size())) {
-            const at::Tensor values = test::terms(world_.rank(), GetParam(), type);
+            const at::Tensor values = values_of.at(static_cast<std::size_t>(world_.rank())).clone();
 
             communicator_->start_all_gather(values, ranges)->wait();
 
             for (const OwnedRange& range : ranges)
-                EXPECT_TRUE(
-                    at::equal(test::part_of(values, range),
-                              test::part_of(test::terms(range.owner, GetParam(), type), range)))
+                EXPECT_TRUE(at::equal(
+                    test::part_of(values, range),
+                    test::part_of(values_of.at(static_cast<std::size_t>(range.owner)), range)))
                     << type << " from " << range.begin << " of rank " << range.owner;
         }
+    }
 }
 
 // An all-reduce of more than 16 MiB goes around a ring, where sums begin with an element's chunk.

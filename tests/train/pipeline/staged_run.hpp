@@ -26,7 +26,7 @@ struct StagedRun {
     std::int64_t micro_batch = 2;
     std::vector<std::int64_t> micro_batches = {};  // by pipeline, which is as fast as its own is
                                                    // large; empty: `micro_batch` for all
-    std::int64_t updates = 20;
+    std::int64_t updates = 8;                      // two epochs of four
     double clip_norm = 0.5;
     const RunFolder* folder = nullptr;
     bool saves = false;      // at the end, into `folder`
