@@ -166,6 +166,13 @@ inline std::vector<std::vector<UnitRange>> cuts_of(std::size_t units) {
     return cuts;
 }
 
+/// The cuts into three stages among them. Each border is in one.
+inline std::vector<std::vector<UnitRange>> cuts_in_three(std::size_t units) {
+    std::vector<std::vector<UnitRange>> cuts = cuts_of(units);
+    std::erase_if(cuts, [](const std::vector<UnitRange>& cut) { return cut.size() != 3; });
+    return cuts;
+}
+
 /// The units "[0, 2) [2, 5)".
 inline std::string text_of(const std::vector<UnitRange>& ranges) {
     std::string text;

@@ -37,11 +37,11 @@ at::Tensor expected_loss(const Case& of, double smoothing) {
 }
 
 TEST(SmoothedCrossEntropyTest, IsLibTorchsWithItsGradients) {
-    for (const std::int64_t rows : {0, 1, 5, 700})
+    for (const std::int64_t rows : {0, 1, 5, 150})
         for (const std::int64_t classes : {1, 31, 32, 97, 40007})
             for (const double smoothing : {0.0, 0.1}) {
                 SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(classes));
-                if (rows == 700 && classes == 40007 && smoothing == 0)
+                if (rows == 150 && classes == 40007 && smoothing == 0)
                     continue;
                 const Case own = random_case(rows, classes, at::kDouble);
                 const Case other = random_case(rows, classes, at::kDouble);

@@ -17,7 +17,7 @@ import transformers
 
 import formula
 
-ROWS = 256
+ROWS = 64
 CHUNK = 8
 TINY = dict(vocab_size=30522, hidden_size=128, num_hidden_layers=2, num_attention_heads=2, intermediate_size=512)
 SMALLEST = dict(vocab_size=97, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
