@@ -80,6 +80,7 @@ protected:
         ToyRun run = on_gpus();
         run.shards = {parts.begin(), parts.begin() + world_.size()};
         run.stretch = 250;
+        run.updates = 4;
         run.clip_norm = 0.05;
         return run;
     }
@@ -113,6 +114,7 @@ TEST_P(GpuTrainingTest, ClippedGradientsGiveTheSame) {
     for (const char* optimizer : {"adam", "lamb", "sgd"}) {
         ToyRun run = on_gpus();
         run.optimizer = optimizer;
+        run.updates = 5;
         run.clip_norm = 0.01;
 
         EXPECT_LE(largest_difference(on_one_cpu(run).parameters, on_gpus(run).parameters.cpu()),

@@ -51,13 +51,13 @@ INSTANTIATE_TEST_SUITE_P(Layouts,
 TEST_P(MixedRangesTest, AnOwnerHasTheSums) {
     const auto communicator = make(GetParam());
     for (const at::ScalarType type : gradient_types)
-        for (const std::int64_t count : some_counts)
+        for (const std::int64_t count : some_counts) {
+            at::Tensor sums = at::zeros({count}, type);
+            for (int rank = 0; rank < world_.size(); ++rank)
+                sums += test::whole_terms(rank, count, type);
             for (const auto& ranges : test::cuts_of(count, world_.size())) {
                 const at::Tensor values =
                     test::whole_terms(world_.rank(), count, type).to(communicator->device());
-                at::Tensor sums = at::zeros({count}, type);
-                for (int rank = 0; rank < world_.size(); ++rank)
-                    sums += test::whole_terms(rank, count, type);
 
                 communicator->start_reduce_scatter_sum(values, ranges)->wait();
 
@@ -67,6 +67,7 @@ TEST_P(MixedRangesTest, AnOwnerHasTheSums) {
                         << type << " from " << range.begin << " of " << count;
                 });
             }
+        }
 }
 
 TEST_P(MixedRangesTest, SumsAreAsExactAsTheirType) {
@@ -92,20 +93,26 @@ TEST_P(MixedRangesTest, SumsAreAsExactAsTheirType) {
 TEST_P(MixedRangesTest, AllHaveWhatTheOwnersHad) {
     const auto communicator = make(GetParam());
     for (const at::ScalarType type : gradient_types)
-        for (const std::int64_t count : some_counts)
+        for (const std::int64_t count : some_counts) {
+            std::vector<at::Tensor> values_of;  // by rank
+            for (int rank = 0; rank < world_.size(); ++rank)
+                values_of.push_back(test::terms(rank, count, type));
             for (const auto& ranges : test::cuts_of(count, world_.size())) {
-                const at::Tensor values =
-                    test::terms(world_.rank(), count, type).to(communicator->device());
+                // Not the tensor itself, where the device is a CPU.
+                const at::Tensor values = values_of.at(static_cast<std::size_t>(world_.rank()))
+                                              .clone()
+                                              .to(communicator->device());
 
                 communicator->start_all_gather(values, ranges)->wait();
 
                 const at::Tensor host = values.cpu();
                 for (const OwnedRange& range : ranges)
-                    EXPECT_TRUE(
-                        at::equal(test::part_of(host, range),
-                                  test::part_of(test::terms(range.owner, count, type), range)))
+                    EXPECT_TRUE(at::equal(
+                        test::part_of(host, range),
+                        test::part_of(values_of.at(static_cast<std::size_t>(range.owner)), range)))
                         << type << " from " << range.begin << " of rank " << range.owner;
             }
+        }
 }
 
 // The last rank comes only when the others have gone on.
