@@ -2,7 +2,7 @@
 # Whole runs over the stand-ins of CUDA and NCCL in which memory is short, and runs of BERT, against the same runs on one CPU.
 source "$(dirname "$0")/common.sh"
 source "$(dirname "$0")/stand_in_runs.sh"
-make_images
+make_some_images 600 40
 options=(--task mnist --save-minutes 0 --precision fp64 --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" --max-sentences 8
   --batch-size 16 --max-update 10 --log-interval 5 --seed 3)
 
