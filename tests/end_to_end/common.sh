@@ -46,9 +46,14 @@ make_some_images() {
   "$bin/make_images" "$work/idx" "$1" "$2"
   "$bin/hetseq" prepare images "$work"/idx/* --output "$work/data" --shards 2 >"$work/log" 2>&1 || { cat "$work/log"; fail prepare; }
 }
+# make_bert: pairs of sentences in $work/bert, and in $work/small.json the configuration of a small BERT for their vocabulary.
 make_bert() {
   awk 'BEGIN { for (i = 1; i <= 400; ++i) print "the cat sat on the mat ." (i % 20 ? "" : "\n") }' >"$work/text.txt"
   printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' the cat sat on mat . >"$work/vocab.txt"
+  cat >"$work/small.json" <<'JSON'
+{"model_type": "bert", "vocab_size": 11, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+ "intermediate_size": 32, "max_position_embeddings": 64, "type_vocab_size": 2}
+JSON
   "$bin/hetseq" prepare bert --input "$work/text.txt" --vocab "$work/vocab.txt" --seq-length 32 --max-predictions 5 \
     --output "$work/bert" >"$work/log" 2>&1 || { cat "$work/log"; fail 'prepare bert'; }
 }
