@@ -1,10 +1,11 @@
 """Tries the hetseq commands that the texts of the repository show, each as far as a test can: on one rank, with generated
 data in place of what it names, small models, and `--dry-run`. Prints those that fail.
 
-usage: shown_commands.py HETSEQ WORK IDX MNIST RUN NUMBERS TAGGED CLASSIFIED BERT TEXT...
+usage: shown_commands.py HETSEQ WORK IDX MNIST RUN NUMBERS TAGGED CLASSIFIED BERT SMALL TEXT...
+  WORK         folder to write in, which holds what `hetseq NAME --help` says in help-NAME.txt
   IDX, MNIST   folders of idx files and of shards made of them; RUN a finished run on them; NUMBERS a folder of
-               prepare numbers; BERT a folder of BERT's shards, which may be missing; TAGGED one of prepare ner,
-               CLASSIFIED one of prepare classification
+               prepare numbers; BERT one of prepare bert, SMALL a configuration of a small BERT for it; TAGGED one of
+               prepare ner, CLASSIFIED one of prepare classification
 """
 import glob
 import os
@@ -13,9 +14,9 @@ import shlex
 import subprocess
 import sys
 
-hetseq, work, idx, mnist, run, numbers, tagged, classified, bert = sys.argv[1:10]
-texts = sys.argv[10:]
-data = {"mnist": (f"{mnist}/train*.h5", f"{mnist}/t10k*.h5"), "bert": (f"{bert}/*.hdf5", f"{bert}/*.hdf5"),
+hetseq, work, idx, mnist, run, numbers, tagged, classified, bert, small_bert = sys.argv[1:11]
+texts = sys.argv[11:]
+data = {"mnist": (f"{mnist}/train*.h5", f"{mnist}/t10k*.h5"), "bert": (f"{bert}/train*.h5", f"{bert}/train*.h5"),
         "translation": (f"{numbers}/train*.h5", f"{numbers}/valid*.h5"),
         "token-classification": (f"{tagged}/train*.h5", f"{tagged}/train*.h5"),
         "sequence-classification": (f"{classified}/train*.h5", f"{classified}/train*.h5")}
@@ -24,12 +25,12 @@ translations = ("numbers", "multi30k", "transformer")  # in the names of configu
 made = 0  # folders and files that commands write
 
 
-def output_of(*words):
-    return subprocess.run([hetseq, *words], capture_output=True, text=True, check=True).stdout
+def help_of(name):
+    return open(f"{work}/help-{name}.txt").read()
 
 
-names = re.findall(r"^  ([a-z]+)  ", output_of("--help"), re.M)
-known_options = {name: set(re.findall(r"--[a-z][a-z-]*", output_of(name, "--help"))) for name in names}
+names = re.findall(r"^  ([a-z]+)  ", help_of(""), re.M)
+known_options = {name: set(re.findall(r"--[a-z][a-z-]*", help_of(name))) for name in names}
 shown = re.compile(r"(?:^|[\s(/\"'`])hetseq +((?:%s|--version|--help)\b(?![:,]).*)" % "|".join(names))
 
 
@@ -88,8 +89,6 @@ def task_of(words):
 
 def training_words(name, words):
     task = task_of(words)
-    if task == "bert" and not glob.glob(data["bert"][0]):
-        return None
     words = [word.replace("$HETSEQ_INPUTS/", "inputs/").replace("CONFIG.cfg", "inputs/mnist.cfg") for word in words]
     words = [f"inputs/{word}" if os.path.exists(f"inputs/{word}") else re.sub("^RUN/", run + "/", word) for word in words]
     has_config = any(word.endswith(".cfg") for word in words)
@@ -101,7 +100,7 @@ def training_words(name, words):
     take(words, "--save-dir", new_place())
     take(words, "--restore-file", run)
     take(words, "--init-model")
-    has_batch = take(words, "--batch-size", "4")
+    take(words, "--batch-size", "4")
     for option in ("--balance", "--threads"):
         take(words, option)
     if "cuda" in words:  # there may be none here
@@ -110,23 +109,25 @@ def training_words(name, words):
         if option in words and "=" in words[words.index(option) + 1]:
             words[words.index(option) + 1] += f",0-9={here}"
     if task in of_unequal_rows:
-        take(words, "--batch-tokens", "1000")
+        if "--batch-size" not in words and not take(words, "--batch-tokens", "300"):
+            words += ["--batch-tokens", "300"]
         take(words, "--warmup-updates", "1")  # the data are few
         take(words, "--max-tokens")
-        words += ["--max-tokens", "2000"]
+        words += ["--max-tokens", "300"]
     trains = name != "check" and words[:1] != ["data"]  # neither check nor bench data
-    if trains and task == "bert" and not has_batch:  # a recipe may say 65536
-        words += ["--batch-size", "4"]
+    if trains and task not in of_unequal_rows and not {"--batch-size", "--restore-file"} & set(words):
+        words += ["--batch-size", "4"]  # a recipe may say 65536
     may_cap = trains and task not in of_unequal_rows
     if may_cap and not take(words, "--max-sentences", "2") and "--restore-file" not in words:
         words += ["--max-sentences", "2"]
-    if task != "mnist" and not take(words, "--model-config", "tiny"):
-        words += ["--model-config", "tiny"]
+    size = small_bert if task == "bert" else "tiny"
+    if task != "mnist" and not take(words, "--model-config", size):
+        words += ["--model-config", size]
     if name == "train":
         if not has_config and "--max-update" not in words:
             words += ["--max-update", "100" if "--warmup-updates" in words else "3"]
         take(words, "--stop-after")
-        words += ["--dry-run", "--cache-dir", "none", "--stop-after", "3"]  # a few updates tell enough
+        words += ["--dry-run", "--cache-dir", "none", "--stop-after", "1"]  # an update tells enough
     if name == "bench" and trains and not take(words, "--max-update", "3"):
         words += ["--max-update", "3"]
     return words
@@ -215,6 +216,14 @@ def arguments(name, words):
     return [words] if name == "info" else []
 
 
+def what_it_says(words):
+    """Its words before the options, and its options with their values, in any order."""
+    words = [re.sub(r"made-\d+", "made", word) for word in words]
+    starts = [i for i, word in enumerate(words) if word.startswith("--")] + [len(words)]
+    parts = [words[:starts[0]]] + [words[begin:end] for begin, end in zip(starts, starts[1:])]
+    return frozenset(" ".join(part) for part in parts)
+
+
 def main():
     found, tried, failed = set(), {}, 0
     for path in texts:
@@ -230,9 +239,10 @@ def main():
                         print(f"{path}: hetseq {name} has no {option}: {command}")
                         failed += 1
                 for attempt in arguments(name, words):
-                    if attempt is not None:
-                        key = tuple(re.sub(r"made-\d+", "made", word) for word in attempt)
-                        tried.setdefault((name, key), (path, command, [name, *attempt]))
+                    tried.setdefault((name, what_it_says(attempt)), (path, command, [name, *attempt]))
+    # Another command may say all that this one says, and more.
+    tried = {key: value for key, value in tried.items()
+             if not any(key[0] == other[0] and key[1] < other[1] for other in tried)}
     for path, command, words in tried.values():
         result = subprocess.run([hetseq, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if result.returncode != 0:
