@@ -21,10 +21,8 @@ same() { "$bin/compare_models" "$work/$1/model.safetensors" "$work/$2/model.safe
 exact=(--precision fp64 --batch-tokens 900 --adam-eps 1e-8 --dropout 0.2 --attention-dropout 0.1 --activation-dropout 0.1
   --warmup-updates 0)
 train one 1 "${exact[@]}" --max-update 10 --max-tokens 1500 --balance declared
-train three 3 "${exact[@]}" --max-update 10 --max-tokens 0=300,1=0,2=700 --balance declared
-same one three 1e-12
 train cut 2 "${exact[@]}" --max-update 4 --max-tokens 500 --balance declared
-train cut 3 "${exact[@]}" --max-update 10 --max-tokens 0=100,1=900,2=150 --balance declared
+train cut 3 "${exact[@]}" --max-update 10 --max-tokens 0=300,1=0,2=700 --balance declared
 same one cut 1e-12
 # Two stages, of which the second has no limit of sentences: that of the first one counts.
 train staged 2 "${exact[@]}" --max-update 10 --max-tokens 500 --max-sentences 0=8,1=0 --virtual-workers 0+1
@@ -33,18 +31,16 @@ same one staged 1e-12
 train planned 2 "${exact[@]}" --max-update 3 --max-tokens 500 --skip-too-long --virtual-workers 0+1
 grep -qx 'max-length = 500' "$work/planned/config.cfg" || fail 'the longest sample is not written down'
 sed -E 's/^max-tokens = .*/max-tokens = 20/' "$work/planned/config.cfg" >"$work/smaller.cfg"
-for config in planned/config smaller; do
-  run_ranks 2 "$program" train "$work/$config.cfg" --save-dir "$work/repeated" --overwrite
-  expect_ok "$config.cfg"
-  same planned repeated 1e-12
-done
+run_ranks 2 "$program" train "$work/smaller.cfg" --save-dir "$work/repeated"
+expect_ok 'what the run wrote down'
+same planned repeated 1e-12
 run_ranks 1 "$program" evaluate "$work/repeated" --data "$work/numbers/valid*.h5"
 expect_ok 'a pipeline of small micro-batches, evaluated'
 
 # A run has its vocabulary, and data of another one are refused.
 cmp -s "$work/one/source.vocabulary" "$work/one/target.vocabulary" || fail 'the joint vocabulary is not one'
 "$program" prepare numbers --output "$work/others" --samples 4000 --seed 6 >"$work/log" 2>&1 || fail 'prepare numbers anew'
-run_ranks 2 "$program" train "${numbers[@]}" --max-update 2 --valid-data "$work/others/valid*.h5"
+run_ranks 1 "$program" train "${numbers[@]}" --max-update 2 --valid-data "$work/others/valid*.h5"
 expect_error 65 "'source_vocabulary' is not the training data's vocabulary"
 run_ranks 1 "$program" evaluate "$work/one" --data "$work/others/valid*.h5"
 expect_error 65 "'source_vocabulary' is not --init-model's vocabulary"
@@ -66,4 +62,4 @@ text, validation = map(float, sys.argv[1:])
 assert text > 0 and abs(text - validation) < 1e-6, (text, validation)
 PY
 # A run may be continued with the score or without it.
-train scored 2 --max-update 32 --batch-tokens 900 --max-tokens 900 --warmup-updates 0 --lr 0.01 --valid-data "$work/numbers/valid*.h5"
+train scored 1 --max-update 31 --batch-tokens 900 --max-tokens 900 --warmup-updates 0 --lr 0.01 --valid-data "$work/numbers/valid*.h5"
