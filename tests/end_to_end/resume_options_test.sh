@@ -3,32 +3,33 @@
 source "$(dirname "$0")/common.sh"
 images=74
 source "$(dirname "$0")/continued_runs.sh"
+options+=(--max-epoch 2)
 
-train whole 2
+train whole 1
 expect_ok whole
 
 # What a run keeps to its end, and another run that begins where it ended.
-train whole 2 --max-epoch 5 --lr 0.5
+train whole 2 --max-epoch 3 --lr 0.5
 expect_error 78 "--reset-lr-scheduler"
-train whole 2 --max-epoch 5 --optimizer sgd
+train whole 1 --max-epoch 3 --optimizer sgd
 expect_error 78 "--reset-optimizer"
-train other 2 --max-epoch 5 --restore-file "$work/whole" --lr 0.0005 --reset-lr-scheduler
+train other 1 --max-epoch 3 --restore-file "$work/whole" --lr 0.0005 --reset-lr-scheduler
 expect_ok "another schedule"
 [[ $(json "$work/other/summary.json" updates_since_start) == 19 ]] || fail "did not go on from the checkpoint"
-train fresh 2 --max-epoch 1 --restore-file "$work/whole" --reset-lr-scheduler --reset-optimizer --reset-position
+train fresh 1 --max-epoch 1 --restore-file "$work/whole" --reset-lr-scheduler --reset-optimizer --reset-position
 expect_ok "parameters alone"
 [[ $(json "$work/fresh/summary.json" updates) == 19 ]] || fail "did not begin anew"
 cp -r "$work/whole" "$work/damaged"
 for file in "$work"/damaged/checkpoints/*/optimizer-*; do printf damage | dd of="$file" bs=1 seek=5000 conv=notrunc status=none; done
-train from-damaged 2 --max-epoch 5 --restore-file "$work/damaged"
+train from-damaged 1 --max-epoch 3 --restore-file "$work/damaged"
 expect_error 65 'none of the'
-train from-damaged 2 --max-epoch 5 --restore-file "$work/damaged" --reset-optimizer
+train from-damaged 1 --max-epoch 3 --restore-file "$work/damaged" --reset-optimizer
 expect_ok "parameters of a checkpoint whose optimizer is damaged"
 [[ $(json "$work/from-damaged/summary.json" updates_since_start) == 19 ]] || fail "did not go on from the damaged checkpoint"
 rm -r "$work/damaged" "$work/from-damaged"
-train fresh 2 --reset-optimizer
+train fresh 1 --reset-optimizer
 expect_error 78 "there is nothing to reset"
-train none 2 --resume must
+train none 1 --resume must
 expect_error 66 "holds no checkpoint"
 
 # The schedule counts its own updates and epochs: 19 updates an epoch, and one more.
@@ -46,14 +47,16 @@ expect_ok "another order"
 [[ $(lr_of again) == '0.0005 0.00025' ]] || fail "another order has the rates $(lr_of again)"
 
 # In time: with room for what is left to do.
-train limited 2 --max-epoch 1000 --time-limit 00:00:05
+export HETSEQ_FAULT='0:loading:*:stall=0.2'  # so that it waits, not computes
+run_ranks 2 "$bin/hetseq_faulty" train "${options[@]}" --save-dir "$work/limited" --max-epoch 1000 --time-limit 00:00:05
+unset HETSEQ_FAULT
 expect_error 75 "asked to by the time limit"
 train patient 1 --max-epoch 1000 --patience 2 --valid-interval 3 --lr 1e-30
 expect_ok patience
 grep -q 'no longer improves' "$work/log" || fail "did not end early"
 
 # The best by another measure, and one that the model does not have.
-train accurate 2 --max-epoch 3 --best-by accuracy:max
+train accurate 1 --best-by accuracy:max
 expect_ok "best by accuracy"
 grep -q '(best accuracy)' "$work/log" || { cat "$work/log"; fail "the measure is not named"; }
 python3 -c 'import json, sys
@@ -62,7 +65,7 @@ best = 0
 for x in valid:
     assert x["best"] == (x["accuracy"] > best) and x["best_by"] == "accuracy:max", x
     best = max(best, x["accuracy"])' "$work/accurate/metrics.jsonl" || fail "the best is another"
-train accurate 2 --max-epoch 4 --best-by loss:min
+train accurate 1 --max-epoch 3 --best-by loss:min
 expect_ok "continued by another measure"
-train none 2 --best-by bleu:max
+train none 1 --best-by bleu:max
 expect_error 78 "its names are loss, "

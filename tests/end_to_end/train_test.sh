@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # The main job on generated images: train on two ranks, look at what it leaves, evaluate it, repeat it.
 source "$(dirname "$0")/common.sh"
-make_images
+make_some_images 300 100
 
 run_ranks 2 "$bin/hetseq" train --task mnist --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" \
-  --max-sentences 16 --max-epoch 2 --precision fp64 --log-interval 5 --save-dir "$work/run"
+  --max-sentences 8 --max-epoch 2 --precision fp64 --log-interval 5 --save-dir "$work/run"
 expect_ok train
 for file in config.cfg metrics.jsonl summary.json model.safetensors best.safetensors; do
   [[ -s $work/run/$file ]] || fail "$file is missing"
 done
 grep -q 'update 38/38' "$work/log" || { cat "$work/log"; fail "no line of the last update"; }
 [[ $(json "$work/run/summary.json" updates) == 38 ]] || fail "updates"
-[[ $(json "$work/run/summary.json" samples) == 1200 ]] || fail "samples"
+[[ $(json "$work/run/summary.json" samples) == 600 ]] || fail "samples"
 awk -v a="$(json "$work/run/summary.json" valid.accuracy)" 'BEGIN {exit !(a > 0.99)}' || fail "accuracy below 0.99"
 
 # Evaluated alone: the same losses and metrics as the run's last validation.
@@ -25,23 +25,23 @@ awk -v a="$(json "$work/evaluation.json" loss)" -v b="$(json "$work/run/summary.
   'BEGIN {d = a - b; exit !(d < 1e-9 && d > -1e-9)}' || fail "loss differs"
 
 # A model without its run: the same again, of the best one.
-run_ranks 2 "$bin/hetseq" evaluate --task mnist --init-model "$work/run/best.safetensors" --data "$work/data/t10k*.h5" \
+run_ranks 1 "$bin/hetseq" evaluate --task mnist --init-model "$work/run/best.safetensors" --data "$work/data/t10k*.h5" \
   --precision fp64 --json
 expect_ok "evaluate a file"
 json_output "$work/evaluation.json"
 awk -v a="$(json "$work/evaluation.json" loss)" -v b="$(json "$work/run/summary.json" valid.best.loss)" \
   'BEGIN {d = a - b; exit !(d < 1e-9 && d > -1e-9)}' || fail "loss of the best model differs"
-run_ranks 2 "$bin/hetseq" evaluate --task mnist --data "$work/data/t10k*.h5"
+run_ranks 1 "$bin/hetseq" evaluate --task mnist --data "$work/data/t10k*.h5"
 expect_error 64 "no model to evaluate"
-run_ranks 2 "$bin/hetseq" evaluate --task mnist --init-model "$work/run/none.safetensors" --data "$work/data/t10k*.h5"
+run_ranks 1 "$bin/hetseq" evaluate --task mnist --init-model "$work/run/none.safetensors" --data "$work/data/t10k*.h5"
 expect_error 66 "none.safetensors"
 
 # Data given by a relative path: its configuration repeats it from another folder.
 bin=$(realpath "$bin")
-(cd "$work" && run_ranks 2 "$bin/hetseq" train --task mnist --data 'data/train*.h5' --valid-data data/t10k-00000-of-00002.h5 \
+(cd "$work" && run_ranks 1 "$bin/hetseq" train --task mnist --data 'data/train*.h5' --valid-data data/t10k-00000-of-00002.h5 \
   --max-update 2 --save-dir relative && expect_ok "relative paths")
-(cd / && run_ranks 2 "$bin/hetseq" train "$work/relative/config.cfg" --save-dir "$work/repeated" && expect_ok "from another folder")
-(cd / && run_ranks 2 "$bin/hetseq" evaluate "$work/relative" && expect_ok "evaluated from another folder")
+(cd / && run_ranks 1 "$bin/hetseq" train "$work/relative/config.cfg" --save-dir "$work/repeated" && expect_ok "from another folder")
+(cd / && run_ranks 1 "$bin/hetseq" evaluate "$work/relative" && expect_ok "evaluated from another folder")
 grep -q "^model  *$work/relative/best.safetensors" "$work/log" || { cat "$work/log"; fail "evaluate does not take the best model"; }
 grep -q "^data  *$work/data/t10k" "$work/log" || { cat "$work/log"; fail "evaluate does not name the data"; }
 
@@ -50,13 +50,13 @@ run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --balance "file:$work/run
 expect_ok repeat
 "$bin/compare_models" "$work/run/model.safetensors" "$work/again/model.safetensors" 0 || fail "the repeated run differs"
 mv "$work/run/model.safetensors" "$work/finished.safetensors"  # as if it had been killed before it wrote the model
-run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/run"
+run_ranks 1 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/run"
 expect_ok "a finished run"
 grep -q 'nothing to do' "$work/log" || { cat "$work/log"; fail "a finished run is not left alone"; }
 cmp "$work/run/model.safetensors" "$work/finished.safetensors" || fail "a finished run lacks its model"
 cp "$work/again/best.safetensors" "$work/run/model.safetensors"  # of an earlier end, before the run was taken further
 touch -d '2000-01-01' "$work/run/model.safetensors"
-run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/run"
+run_ranks 1 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/run"
 expect_ok "a run with the model of an earlier end"
 cmp "$work/run/model.safetensors" "$work/finished.safetensors" || fail "a finished run keeps the model of an earlier end"
 run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/run" --resume never
