@@ -35,7 +35,8 @@ _WHOLE = {"transformers": "transformers.models.gpt2.modeling_gpt2"}  # what mode
 def need(*modules, how="jobs/setup.sh --python installs it"):
     """Imports modules, for the processes of `run_ranks` too. Ends the script as skipped where one cannot be imported. Call it
     first: processes begin with what was imported until then. torch imports its `_dynamo` when something is compiled,
-    checkpointed or optimized in Python: two seconds of each process of a test that does so and does not name it here."""
+    checkpointed or optimized in Python: two seconds of each process of a test that does so and does not name it here.
+    hetseq is imported too: that is a third of what a short run computes."""
     for module in modules:
         try:
             __import__(_WHOLE.get(module, module))
@@ -43,6 +44,9 @@ def need(*modules, how="jobs/setup.sh --python installs it"):
             print(f"SKIPPED: {module} cannot be imported ({error}); {how}")
             sys.exit(SKIPPED)
     if "torch" in sys.modules:
+        __import__("hetseq")
+        if "numpy" in sys.modules:
+            __import__("numpy.random")
         warm_python.start()
 
 

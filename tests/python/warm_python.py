@@ -1,5 +1,5 @@
-"""Python processes that begin with the test's packages imported. Half of what a process of these tests computes is `import
-torch`: a copy of the test's own process, made before the test begins, copies itself for each.
+"""Python processes that begin with the test's packages imported. Most of what a process of these tests computes is `import
+torch` and `import hetseq`: a copy of the test's own process, made before the test begins, copies itself for each.
 
 `cold` tests start Python itself. What differs from it: the copies have one seed of hashes, the environment is theirs only
 from their beginning on, and they leave their modules to the kernel when they end.
