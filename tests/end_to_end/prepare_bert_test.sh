@@ -22,11 +22,10 @@ PY
 
 prepare=("$bin/hetseq" prepare bert --input "$work/a.txt,$work/b.txt.gz" --valid-input "$work/valid.txt"
   --vocab "$work/vocab.txt" --seq-length 64 --max-predictions 10 --dupe-factor 3 --shards 4)
-for ranks in 1 2 3; do
+for ranks in 1 3; do
   run_ranks $ranks "${prepare[@]}" --output "$work/made-$ranks"
   expect_ok "prepare bert on $ranks ranks"
 done
-same_files "$work/made-1" "$work/made-2"
 same_files "$work/made-1" "$work/made-3"
 [[ -e $work/made-1/train-00003-of-00004.h5 && -e $work/made-1/valid-00003-of-00004.h5 ]] || { ls "$work/made-1"; fail 'the shards'; }
 cmp "$work/vocab.txt" "$work/made-1/vocab.txt" || fail 'the vocabulary beside the shards'
@@ -50,7 +49,7 @@ cat >"$work/config.json" <<'JSON'
  "max_position_embeddings": 64}
 JSON
 bert=(--task bert --model-config "$work/config.json")
-run_ranks 2 "$bin/hetseq" check "${bert[@]}" --data "$work/made-1/train*.h5"
+run_ranks 1 "$bin/hetseq" check "${bert[@]}" --data "$work/made-1/train*.h5"
 expect_ok check
 run_ranks 2 "$bin/hetseq" train "${bert[@]}" --data "$work/made-1/train*.h5" --valid-data "$work/made-1/valid*.h5" \
   --max-sentences 16 --max-update 30 --lr 0.01 --lr-scheduler fixed --log-interval 1 --threads 1 --save-dir "$work/run"
@@ -75,7 +74,7 @@ train_from_frequencies 1 10 "$work/frequencies-1"
 train_from_frequencies 2 5 "$work/frequencies-2"
 train_from_frequencies 2 10 "$work/frequencies-2"
 "$bin/compare_models" "$work"/frequencies-{1,2}/model.safetensors 1e-9 || fail 'the frequencies differ on two ranks'
-run_ranks 2 "$bin/hetseq" evaluate "$work/frequencies-2" --data "$work/made-1/valid*.h5"
+run_ranks 1 "$bin/hetseq" evaluate "$work/frequencies-2" --data "$work/made-1/valid-00000*.h5"
 expect_ok 'evaluate with --decoder-bias'
 python3 - "$work"/{run,frequencies-1}/metrics.jsonl <<'PY' || fail 'the first loss with the frequencies'
 import json, sys
@@ -92,19 +91,19 @@ done
 same_files "$work/unmasked-1" "$work/unmasked-3"
 train_unmasked() { # RANKS SAMPLES FOLDER
   run_ranks "$1" "$bin/hetseq" train "${bert[@]}" --data "$work/unmasked-1/train*.h5" --valid-data "$work/unmasked-1/valid*.h5" \
-    --batch-size 48 --max-sentences "$2" --max-update 40 --lr 0.01 --lr-scheduler fixed --log-interval 1 --threads 1 \
+    --batch-size 24 --max-sentences "$2" --max-update 20 --lr 0.01 --lr-scheduler fixed --log-interval 1 --threads 1 \
     --precision fp64 --masked-lm-prob 0.2 --save-dir "$3"
   expect_ok "train on unmasked pairs on $1 ranks"
 }
-train_unmasked 1 48 "$work/unmasked-run-1"
+train_unmasked 1 24 "$work/unmasked-run-1"
 train_unmasked 3 5 "$work/unmasked-run-3"
 python3 - "$work"/unmasked-run-{1,3}/metrics.jsonl <<'PY' || fail 'unmasked pairs train otherwise on three ranks'
 import json, sys
 one, three = ([line["loss"] for line in map(json.loads, open(path)) if line["kind"] in ("train", "valid")]
               for path in sys.argv[1:])
-assert len(one) == len(three) >= 40, (len(one), len(three))
+assert len(one) == len(three) >= 20, (len(one), len(three))
 assert all(abs(a - b) < 1e-9 for a, b in zip(one, three)), list(zip(one, three))
-assert sum(one[35:40]) / 5 < one[0] - 0.5, one
+assert sum(one[15:20]) / 5 < one[0] - 0.5, one
 PY
 
 # Predictions of unmasked pairs are of the text as it is: no seed of masks changes them.
@@ -123,8 +122,8 @@ train_by_lamb() { # RANKS SAMPLES DATA FOLDER [OPTION...]
   expect_ok "LAMB on $1 ranks, $3"
 }
 for data in made-1 unmasked-1; do
-  train_by_lamb 1 20 "$data" "$work/lamb-1-$data" --precision fp64 --max-update 10
-  train_by_lamb 2 0=16,1=4 "$data" "$work/lamb-2-$data" --precision fp64 --max-update 10
+  train_by_lamb 1 20 "$data" "$work/lamb-1-$data" --precision fp64 --max-update 4
+  train_by_lamb 2 0=16,1=4 "$data" "$work/lamb-2-$data" --precision fp64 --max-update 4
   "$bin/compare_models" "$work/lamb-1-$data/model.safetensors" "$work/lamb-2-$data/model.safetensors" 1e-12 ||
     fail "LAMB on 16 and 4 differs from one rank, $data"
 done
@@ -142,13 +141,13 @@ expect_error 65 "attribute 'vocab.txt' is not the training data's vocabulary"
 run_ranks 1 "$bin/hetseq" train --task bert --model-config "$work/small.json" --data "$work/made-1/train*.h5" --max-update 1
 expect_error 66 small.json
 sed 's/"vocab_size": 200/"vocab_size": 100/' "$work/config.json" >"$work/small.json"
-run_ranks 2 "$bin/hetseq" train --task bert --model-config "$work/small.json" --data "$work/made-1/train*.h5" --max-update 1
+run_ranks 1 "$bin/hetseq" train --task bert --model-config "$work/small.json" --data "$work/made-1/train*.h5" --max-update 1
 expect_error 78 'the model is for a vocabulary of 100 pieces'
 
 # What is wrong is found before anything is written, and said once.
 run_ranks 2 "${prepare[@]}" --output "$work/made-1"
 expect_error 78 'train-00000-of-00004.h5 exists (8 shards are there already)'
-run_ranks 2 "${prepare[@]}" --output "$work/made-1" --shards 2 --overwrite
+run_ranks 2 "${prepare[@]}" --output "$work/made-1" --shards 2 --dupe-factor 1 --overwrite
 expect_ok --overwrite
 [[ $(find "$work/made-1" -name '*.h5' | wc -l) == 4 ]] || { ls "$work/made-1"; fail 'old shards stay'; }
 printf '\n \n' >"$work/blank.txt"
@@ -157,11 +156,11 @@ expect_error 65 "$work/blank.txt has no document (all of its 2 lines are blank)"
 run_ranks 2 "${prepare[@]}" --input "$work/a.txt,$work/none" --output "$work/bad"
 expect_error 66 "no such file: $work/none"
 grep -v MASK "$work/vocab.txt" >"$work/maskless.txt"
-run_ranks 2 "${prepare[@]}" --vocab "$work/maskless.txt" --output "$work/bad"
+run_ranks 1 "${prepare[@]}" --vocab "$work/maskless.txt" --output "$work/bad"
 expect_error 65 "maskless.txt has no piece '[MASK]'"
-run_ranks 2 "${prepare[@]}" --seq-length 4 --output "$work/bad"
+run_ranks 1 "${prepare[@]}" --seq-length 4 --output "$work/bad"
 expect_error 78 "--seq-length: '4' is not a whole number from 5"
-run_ranks 2 "${prepare[@]}" --max-predictions 62 --output "$work/bad"
+run_ranks 1 "${prepare[@]}" --max-predictions 62 --output "$work/bad"
 expect_error 78 'give 1 to 61'
 [[ ! -e $work/bad ]] || fail 'an error left something behind'
 
