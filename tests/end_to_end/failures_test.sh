@@ -2,7 +2,7 @@
 # A rank that throws or dies in the middle of training ends the job, long before any deadline of a collective (half an
 # hour), and says who it was.
 source "$(dirname "$0")/common.sh"
-make_images
+make_some_images 300 200
 # Buckets of 1 KiB: the output layer's leaves while the hidden layer's gradients are still computed.
 train=("$bin/failing_model" train --task mnist --save-minutes 0 --model failing --data "$work/data/train*.h5" --max-sentences 8
   --max-update 20 --bucket-mb 0.001)
@@ -20,12 +20,10 @@ expect_count() {
 run_until_failure -np 3 "${train[@]}"
 expect_ok "without a failure"
 
-for place in forward backward; do
-  for update in 1 5; do
-    run_until_failure -np 1 "${train[@]}" : -np 1 env FAILING_MODEL=$place:$update "${train[@]}" : -np 1 "${train[@]}"
-    expect_error 70 "the model failed on purpose"
-    expect_count 1 "\[rank 1 on .*\].*the model failed on purpose"
-  done
+for failure in forward:1 backward:5; do
+  run_until_failure -np 1 "${train[@]}" : -np 1 env FAILING_MODEL=$failure "${train[@]}" : -np 1 "${train[@]}"
+  expect_error 70 "the model failed on purpose"
+  expect_count 1 "\[rank 1 on .*\].*the model failed on purpose"
 done
 
 # Two of three, and all of them: each with a bucket under way.
