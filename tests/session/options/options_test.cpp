@@ -24,7 +24,7 @@ struct Given {
 };
 
 // Those that optimizers and schedules cannot work with, too.
-TEST(OptionsTest, ANumberOutOfRangeIsRefusedWithTheRange) {
+TEST(OptionsTest, AValueThatCannotBeIsRefusedWithThoseThatCan) {
     for (const auto& [name, value, expected] :
          {Given{"adam-betas", "1,0.999", "'1' is not a number from 0 to below 1"},
           Given{"adam-betas", "0.9,1", "'1' is not a number from 0 to below 1"},
@@ -37,7 +37,10 @@ TEST(OptionsTest, ANumberOutOfRangeIsRefusedWithTheRange) {
           Given{"adam-eps", "-1", "'-1' is not a number from 0 up"},
           Given{"weight-decay", "-1", "'-1' is not a number from 0 up"},
           Given{"power", "0", "'0' is not a number above 0"},
-          Given{"lr-shrink", "0", "'0' is not a number above 0"}}) {
+          Given{"lr-shrink", "0", "'0' is not a number above 0"},
+          Given{"staleness", "-1", "'-1' is not a whole number from 0 to 16"},
+          Given{"staleness", "x", "'x' is not a whole number from 0 to 16"},
+          Given{"precision", "half", "'half' is not one of auto, fp32, fp64"}}) {
         try {
             typed_options({{name, value}}, all_options());
             ADD_FAILURE() << "--" << name << ' ' << value << " was accepted";
