@@ -34,10 +34,6 @@ TASKS = """
         def model(self, config):
             return GPT2LMHeadModel(GPT2Config(**{**SIZES, "n_layer": 2}))
 
-    class Compiled(Small):
-        def model(self, config):
-            return torch.compile(super().model(config), backend="aot_eager")
-
     class CompiledParts(Small):
         def model(self, config):
             model = super().model(config)
@@ -88,6 +84,11 @@ TASKS = """
                 for part in (self.parts[0], self.parts[1], self.parts[0]):
                     x, _ = part(x, scale=torch.tensor(0.5, dtype=x.dtype))
                 return F.dropout(x, 0.2, self.training).mean(1)
+
+    class Compiled(Shared):
+        '''The whole model, one of few modules: of GPT-2, torch would trace sixty functions.'''
+        def model(self, config):
+            return torch.compile(super().model(config), backend="aot_eager")
 
     class Norms(Ids):
         '''Statistics of groups are taken in once.'''
