@@ -284,20 +284,48 @@ class AfterUpdateTest(Case):
 
     def train(self, task, ranks, name, *words, code=0, updates=UPDATES, sentences=None, lr=RATE, optimizer="sgd"):
         return self.hetseq(ranks, "train", f"tasks.py:{task}", "--data", "data.h5", "--batch-size", SAMPLES, "--max-sentences",
-                           sentences or (64 if ranks == 1 else capacities(7, 57, 0)), "--balance", "declared",
-                           "--optimizer", optimizer, "--lr", lr, "--precision", "fp64", "--threads", 1, "--max-update", updates,
-                           *words, "--save-dir", name, code=code)
+                           sentences or self.sentences(ranks), "--balance", "declared", "--optimizer", optimizer, "--lr", lr,
+                           "--precision", "fp64", "--threads", 1, "--max-update", updates, *words, "--save-dir", name, code=code)
+
+    def sentences(self, ranks):
+        return 64 if ranks == 1 else capacities(7, 57, 0)
+
+    def train_all(self, ranks, *runs):
+        """The same for several runs (task, folder, options of hetseq.train), one after the other in one process a rank. How each
+        ended is told: `NAME: its exit code and message`."""
+        defaults = {"data": "data.h5", "batch_size": SAMPLES, "max_sentences": self.sentences(ranks), "balance": "declared",
+                    "optimizer": "sgd", "lr": RATE, "precision": "fp64", "threads": 1, "max_update": UPDATES}
+        return self.run_ranks(ranks, self.write("script.py", f"""
+            import hetseq, tasks
+            for task, name, options in {runs!r}:
+                told = "0"
+                try:
+                    hetseq.train(getattr(tasks, task)(), **{{**{defaults!r}, **options, "save_dir": name}})
+                except hetseq.Stopped as stopped:
+                    told = str(stopped.code)
+                except hetseq.Error as error:
+                    told = f"{{error.code}} " + str(error).replace("\\n", " ")
+                if hetseq.rank() == 0:
+                    print(f"\\n{{name}}: {{told}}", flush=True)
+        """))
+
+    def expect_all(self, ranks, *runs):
+        """All these runs end well."""
+        told = self.train_all(ranks, *runs)
+        for _, name, _ in runs:
+            self.assertRegex(told, f"(?m)^{name}: 0$")
+        return told
 
     def model(self, run):
         return (self.folder / run / "model.safetensors").read_bytes()
 
     def test_one_rank_and_ranks_of_7_57_and_0_samples_agree(self):
-        for task in ("MeanTeacher", "Codebook", "Spectral"):
-            self.train(task, 1, f"{task}-1")
-            self.train(task, 3, f"{task}-3")
+        tasks = ("MeanTeacher", "Codebook", "Spectral")
+        # Twice: micro-batches, and both halves of a sum.
+        self.expect_all(1, *((task, f"{task}-1", {}) for task in tasks), ("Twice", "small", {"max_sentences": 5}))
+        self.expect_all(3, *((task, f"{task}-3", {}) for task in tasks))
+        for task in tasks:
             self.assert_near(task, 1e-12)
-        # Micro-batches, and both halves of a sum.
-        self.train("Twice", 1, "small", sentences=5)
         self.assertLess(largest_difference(self.folder / "small/model.safetensors", self.folder / "Codebook-1/model.safetensors"), 1e-12)
         teacher = tensors(self.folder / "MeanTeacher-3/model.safetensors")
         self.assertEqual(teacher["updates"].item(), UPDATES)
@@ -308,8 +336,7 @@ class AfterUpdateTest(Case):
         x, y = torch.tensor(self.x), torch.tensor(self.y)
         for task in ("MeanTeacher", "Codebook", "Spectral"):
             with self.subTest(task):
-                self.train(task, 1, f"{task}-0", updates=1, lr=0)
-                self.train(task, 1, f"{task}-on", "--init-model", f"{task}-0")
+                self.expect_all(1, (task, f"{task}-0", {"max_update": 1, "lr": 0}), (task, f"{task}-on", {"init_model": f"{task}-0"}))
                 module = scope[task]()  # into which --init-model reads in fp32
                 module.load_state_dict(tensors(self.folder / f"{task}-0/model.safetensors"))
                 module.double()
@@ -328,9 +355,10 @@ class AfterUpdateTest(Case):
 
     def test_a_run_that_goes_on(self):
         for task in ("MeanTeacher", "Codebook", "Spectral"):
-            self.train(task, 1, "whole-" + task)
-            self.train(task, 1, "parts-" + task, "--stop-after", 2, code=75)
-            self.train(task, 1, "parts-" + task)
+            told = self.train_all(1, (task, "whole-" + task, {}), (task, "parts-" + task, {"stop_after": 2}))
+            self.assertRegex(told, f"(?m)^whole-{task}: 0$")
+            self.assertRegex(told, f"(?m)^parts-{task}: 75$")
+            self.expect_all(1, (task, "parts-" + task, {}))  # in another process
             self.assertEqual(self.model("parts-" + task), self.model("whole-" + task))
 
     def test_a_buffer_that_is_replaced_is_saved(self):
@@ -340,16 +368,17 @@ class AfterUpdateTest(Case):
         self.assertGreaterEqual(tensors(self.folder / "seen/model.safetensors")["updates"].item(), UPDATES)
 
     def test_where_ranks_step_parts_of_the_values(self):
-        for task in ("MeanTeacher", "Spectral"):
-            self.train(task, 1, f"{task}-1", optimizer="adamw")
-            self.train(task, 3, f"{task}-3", "--shard", "optimizer", optimizer="adamw")
+        tasks = ("MeanTeacher", "Spectral")
+        self.expect_all(1, *((task, f"{task}-1", {"optimizer": "adamw"}) for task in tasks))
+        self.expect_all(3, *((task, f"{task}-3", {"optimizer": "adamw", "shard": "optimizer"}) for task in tasks))
+        for task in tasks:
             self.assert_near(task, 1e-12)
 
     def test_ranks_that_come_to_other_values_are_told(self):
         said = "models drift apart: those of rank 1, 2 differ .* up to 2 .*in 'updates'"
         self.assertRegex(self.train("ByRank", 3, "by-rank", "--drift", "abort", code=70), said)
-        for task in ("MeanTeacher", "Spectral", "Masked", "Seen"):
-            self.assertNotIn("drift apart", self.train(task, 3, "like-" + task, "--drift", "abort"))
+        self.assertNotIn("drift apart", self.expect_all(3, *(
+            (task, "like-" + task, {"drift": "abort"}) for task in ("MeanTeacher", "Spectral", "Masked", "Seen"))))
 
     def test_parameters_that_are_not_finite_end_the_run(self):
         said = r"(?s)update 5: skipped.*no update can be applied any more \(the parameter {} holds values that are not finite"
@@ -360,7 +389,7 @@ class AfterUpdateTest(Case):
         self.assertRegex(self.train("NotFinite", 1, "short", code=78), r"begins with values that are not finite in .*net\.2\.bias")
 
     def test_what_cannot_be(self):
-        for task, said in {
+        refusals = {
             "Means": "batch sum count is a mean over the samples: give hetseq.add_to_batch_sum the sum",
             "Draws": "after_update draws random numbers",
             "Hidden": "after_update changed the buffer 'hidden', which is not saved",
@@ -371,9 +400,11 @@ class AfterUpdateTest(Case):
             "Unknown": "was given 'counts', which the task's batch_sums do not name",
             "Misshapen": r"got a tensor of shape \(5, 4\) for 'count', whose shape in batch_sums is \(5,\)",
             "InForward": "the buffer updates changed in training .*after_update",
-        }.items():
+        }
+        told = self.train_all(1, *((task, "refused-" + task, {}) for task in refusals))
+        for task, said in refusals.items():
             with self.subTest(task):
-                self.assertRegex(self.train(task, 1, "refused", code=78), said)
+                self.assertRegex(told, f"(?m)^refused-{task}: 78 .*{said}")
 
 
 if __name__ == "__main__":
