@@ -4,7 +4,7 @@ source "$(dirname "$0")/common.sh"
 source "$(dirname "$0")/stand_in_runs.sh"
 make_some_images 600 40
 options=(--task mnist --save-minutes 0 --precision fp64 --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" --max-sentences 8
-  --batch-size 16 --max-update 10 --log-interval 5 --seed 3)
+  --batch-size 16 --max-update 6 --log-interval 3 --seed 3)
 
 whole=("${options[@]}")
 
@@ -23,7 +23,7 @@ train sharded 2 --device cuda --shard optimizer --shard-by 0=1,1=3 --clip-norm 0
 train clipped 1 --device cpu --clip-norm 0.5
 same sharded clipped
 train sharded-mixed 3 --device 0-1=cuda,2=cpu --shard optimizer --shard-by 0=1,1=0,2=2 --clip-norm 0.5 --optimizer sgd \
-  --stop-exit-code 0 --stop-after 5
+  --stop-exit-code 0 --stop-after 3
 train sharded-mixed 2 --device 0=cpu,1=cuda --shard optimizer --shard-by even --clip-norm 0.5 --optimizer sgd
 train sgd 1 --device cpu --clip-norm 0.5 --optimizer sgd
 same sharded-mixed sgd
@@ -32,7 +32,7 @@ same sharded-mixed sgd
 # other stages on other devices.
 train stages 2 --device cuda --virtual-workers 0+1 --stage-units 1+2
 same stages
-train stages-mixed 3 --device 0=cuda,1=cpu,2=cuda --virtual-workers 0-2 --stage-units 1+1+1 --stop-exit-code 0 --stop-after 5
+train stages-mixed 3 --device 0=cuda,1=cpu,2=cuda --virtual-workers 0-2 --stage-units 1+1+1 --stop-exit-code 0 --stop-after 3
 train stages-mixed 2 --device 0=cpu,1=cuda --virtual-workers 0-1 --stage-units 2+1
 same stages-mixed
 train stages-measured 2 --device cuda --virtual-workers 0-1
@@ -47,10 +47,11 @@ STAND_IN_NCCL_KERNEL_US=60000 train slow-sums 3 --device 0=cpu,1-2=cuda "${measu
 says 'left out: rank 0 on CPUs, since an update takes'
 says 'global batch 16, balance auto'
 same slow-sums
+rm "$work"/{output,errors,log}
 STAND_IN_NCCL_KERNEL_US=60000 run_ranks 3 "$bin/hetseq_stand_in" train "${options[@]}" --save-dir "$work/stopped" \
   --device 0-1=cuda,2=cpu "${measured[@]}" --max-update 100000 --log-interval 1 &
 for ((i = 0; i < 1200; ++i)); do
-  ! grep -q 'update 3/' "$work/log" 2>/dev/null || break
+  ! grep -qs 'update 3/' "$work"/{output,errors} || break
   sleep 0.1
 done
 # To the rank that was left out, alone: the others hear of it.
@@ -127,8 +128,8 @@ begun=$(grep -c ' begins ' "$work/ranges") ended=$(grep -c ' ends$' "$work/range
 (($(grep -c ' opens ' "$work/ranges") == $(grep -c ' closes$' "$work/ranges"))) || fail 'a range was not closed'
 
 # Stopped on GPUs and continued on other devices.
-train moved 2 --device cuda --max-update 5
-train moved 2 --device 0=cpu,1=cuda --max-update 10
+train moved 2 --device cuda --max-update 3
+train moved 2 --device 0=cpu,1=cuda
 says 'continues from'
 same moved
 
