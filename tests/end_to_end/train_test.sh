@@ -56,9 +56,12 @@ grep -q 'nothing to do' "$work/log" || { cat "$work/log"; fail "a finished run i
 cmp "$work/run/model.safetensors" "$work/finished.safetensors" || fail "a finished run lacks its model"
 cp "$work/again/best.safetensors" "$work/run/model.safetensors"  # of an earlier end, before the run was taken further
 touch -d '2000-01-01' "$work/run/model.safetensors"
+sed -i 's/"status": "finished"/"status": "stopped"/' "$work/run/summary.json"  # at this update, before the run was made shorter
+grep -q '"status": "stopped"' "$work/run/summary.json" || fail "there is no status"
 run_ranks 1 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/run"
 expect_ok "a run with the model of an earlier end"
 cmp "$work/run/model.safetensors" "$work/finished.safetensors" || fail "a finished run keeps the model of an earlier end"
+grep -q '"status": "finished"' "$work/run/summary.json" || fail "a run that was made shorter is called stopped"
 run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/run" --resume never
 expect_error 78 "holds a run already"
 

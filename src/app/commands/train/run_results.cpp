@@ -18,6 +18,8 @@
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_settings.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace hetseq {
 
 namespace {
@@ -27,6 +29,19 @@ bool is_younger(const std::filesystem::path& file, const std::filesystem::path& 
     std::error_code failure;
     const auto written = std::filesystem::last_write_time(file, failure);
     return !failure && written >= std::filesystem::last_write_time(of, failure) && !failure;
+}
+
+// A run that stopped is finished where its length was lowered to the update of its last checkpoint.
+void note_finished(const RunFolder& folder) {
+    using Json = nlohmann::ordered_json;
+    const auto text = read_file_text(folder.summary());
+    Json summary = text ? Json::parse(*text, nullptr, false) : Json();
+    if (!summary.is_object() || !summary.contains("status") || summary["status"] == "finished")
+        return;
+    summary["status"] = "finished";
+    summary["stopped_by"] = nullptr;
+    folder.require_lease();
+    write_atomically(folder.summary(), summary.dump(2) + "\n");
 }
 
 }  // namespace
@@ -89,6 +104,10 @@ void keep_final_model(const HostComm& world,
     replica.use_average();
     if (!is_there)
         save_final_model(world, folder, replica);
+    agree_on(world, [&] {
+        if (world.rank() == 0)
+            note_finished(folder);
+    });
 }
 
 void say_where_the_model_is(const RunFolder* folder, const TrainerReport& report, bool stopped) {

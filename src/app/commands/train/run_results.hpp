@@ -34,7 +34,7 @@ void save_final_model(const HostComm& world, const RunFolder& folder, const Repl
 
 /// Writes it if it is not there, or is older than the run's last `checkpoint`: a run that was
 /// killed behind that, or whose length was lowered to it, lacks the model that it had come to, or
-/// has that of an earlier end. Collective.
+/// has that of an earlier end. summary.json then calls the run finished. Collective.
 void keep_final_model(const HostComm& world,
                       const RunFolder& folder,
                       const std::filesystem::path& checkpoint,
