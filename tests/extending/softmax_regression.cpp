@@ -1,8 +1,5 @@
 #include <sstream>
 
-#include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/ops/stack.h>
-#include <ATen/ops/tensor.h>
 #include <torch/nn/modules/linear.h>
 
 #include "hetseq/util/error.hpp"

@@ -40,8 +40,8 @@ expect() { # RC JOBS: how the last chain ended
   ((ran == $2)) || { cat ./*.pbs.log; fail "$ran jobs, expected $2"; }
 }
 
-settings settings 150 margin=1
-submit_and_run 00:00:08 HETSEQ_JOB=settings
+settings settings 150 margin=4
+submit_and_run 00:00:10 HETSEQ_JOB=settings
 expect 0 2
 expect_log 1.pbs.log 1 'job 2.pbs goes on (number 1 of at most 20)'
 expect_log 1.pbs.log 1 '--time-limit 00:00:0'
@@ -60,12 +60,12 @@ submit_and_run 00:00:05 HETSEQ_JOB=settings,PBS_WALLTIME=5
 expect_updates run 70
 echo 'Torque tells the walltime itself'
 
-settings settings 1000 margin=2 max_requeues=1
-submit_and_run 00:00:04 HETSEQ_JOB=settings
+settings settings 1000 margin=4 max_requeues=1
+submit_and_run 00:00:06 HETSEQ_JOB=settings
 expect 75 2
 expect_log 2.pbs.log 1 'max_requeues=1'
-settings settings 1000 margin=2 script=missing.sh
-submit_and_run 00:00:04 HETSEQ_JOB=settings
+settings settings 1000 margin=4 script=missing.sh
+submit_and_run 00:00:06 HETSEQ_JOB=settings
 expect 75 1
 expect_log 1.pbs.log 1 "$work has no missing.sh"
 expect_log 1.pbs.log 1 'qsub did not take missing.sh'
