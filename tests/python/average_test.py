@@ -5,7 +5,7 @@ import unittest
 
 from harness import Case, need, tensors
 
-need("torch", "numpy", "h5py", "safetensors")
+need("torch", "torch._dynamo", "numpy", "h5py", "safetensors")
 
 SAMPLES, UPDATES, DECAY, LR = 48, 20, 0.9, 0.05
 
