@@ -40,7 +40,7 @@ expect() { # RC JOBS: how the last chain ended
   ((ran == $2)) || { cat ./*.pbs.log; fail "$ran jobs, expected $2"; }
 }
 
-settings settings 150 margin=4
+settings settings 140 margin=4
 submit_and_run 00:00:10 HETSEQ_JOB=settings
 expect 0 2
 expect_log 1.pbs.log 1 'job 2.pbs goes on (number 1 of at most 20)'
@@ -49,7 +49,7 @@ expect_log 2.pbs.log 1 'start 2 of at most 21'
 expect_log 2.pbs.log 1 'resumed at'
 expect_log 1.pbs.log 1 'chain 1.pbs'
 expect_log 2.pbs.log 1 'chain 1.pbs'
-expect_updates run 150
+expect_updates run 140
 echo 'stopped before the walltime, continued by a job that waited for the first'
 
 settings settings 70 margin=3
