@@ -41,17 +41,18 @@ says 'built for torch 2\.[0-9.]+, CPU'
 [[ ! -e $site/torch ]] || fail 'pip installed a torch'
 
 cd "$work"
-library=$("$python" -c 'import hetseq, hetseq._library as library; print(library.find_library())')
-[[ $library == "$site/hetseq/lib/libhetseq_python.so" ]] || fail "the library is $library"
 venv/bin/hetseq --version | grep -q '^hetseq ' || fail 'the program does not run'
 ! ldd "$site"/hetseq/bin/hetseq "$site"/hetseq/lib/*.so* | grep 'not found' || fail 'libraries are missing'
 
-"$python" - <<PYTHON
-import numpy, hetseq
+library=$("$python" - <<'PYTHON'
+import numpy, hetseq, hetseq._library as library
 random = numpy.random.default_rng(1)
 x = random.standard_normal((640, 4)).astype("float32")
 hetseq.write_shards({"x": x, "y": x @ numpy.array([1, -2, 3, 4], "float32")}, "shards")
+print(library.find_library())
 PYTHON
+)
+[[ $library == "$site/hetseq/lib/libhetseq_python.so" ]] || fail "the library is $library"
 cat >task.py <<'PYTHON'
 import torch, hetseq
 
