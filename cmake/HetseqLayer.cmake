@@ -13,10 +13,12 @@ target_include_directories(hetseq_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)  # private headers, by their path from there
 
-# Two precompiled headers: what units include of the standard library, and the same with LibTorch's tensors but without
-# their operators (<ATen/ATen.h> would take 19 s without one, and 1.3 s of an empty unit with it). Units still include what
-# they use. <torch/nn/module.h> would be dear, so a layer's sources that include others of torch's headers are compiled
-# apart. The compiler takes them with -Og too.
+# Two precompiled headers: what units include of the standard library, and the same with LibTorch's tensors and all their
+# operators. Without it these would cost 19 s of a unit. Even an empty unit takes 1.3 s with it, because LibTorch's
+# templates are instantiated in each. One of <ATen/core/Tensor.h> alone makes an empty unit faster, but a unit of 16
+# sources takes 20 s with it where it takes 14: it includes much of <ATen/ATen.h> by itself. Sources include operators one
+# by one. <torch/nn/module.h> would be dear, so a layer's sources that include others of torch's headers are compiled
+# apart. The compiler takes both with -Og too.
 set(hetseq_standard_headers
   <algorithm> <array> <atomic> <chrono> <condition_variable> <deque> <filesystem> <fstream> <functional> <future> <limits>
   <list> <map> <memory> <mutex> <numeric> <optional> <set> <span> <stdexcept> <string> <string_view> <thread>
@@ -26,7 +28,7 @@ target_link_libraries(hetseq_standard_pch PRIVATE hetseq_flags)
 target_precompile_headers(hetseq_standard_pch PRIVATE ${hetseq_standard_headers})
 add_library(hetseq_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
 target_link_libraries(hetseq_torch_pch PRIVATE hetseq_flags hetseq::torch Threads::Threads)
-target_precompile_headers(hetseq_torch_pch PRIVATE <ATen/core/Tensor.h> ${hetseq_standard_headers})
+target_precompile_headers(hetseq_torch_pch PRIVATE <ATen/ATen.h> ${hetseq_standard_headers})
 
 # hetseq_reuse_torch_header(<target>): the precompiled header of LibTorch for an executable or its objects. It is built
 # with -fPIC; with an executable's -fPIE the compiler would not use it.
