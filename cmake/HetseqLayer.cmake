@@ -7,18 +7,16 @@ target_compile_options(hetseq_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wnon-virtual-dtor -Woverloaded-virtual>
   $<$<AND:$<BOOL:${HETSEQ_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr> $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>)  # profilers show lines
-# With it no header of LibTorch includes all operators.
-target_compile_definitions(hetseq_flags INTERFACE $<BUILD_INTERFACE:AT_PER_OPERATOR_HEADERS>)
 target_include_directories(hetseq_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)  # private headers, by their path from there
 
 # Two precompiled headers: what units include of the standard library, and the same with LibTorch's tensors and all their
-# operators. Without it these would cost 19 s of a unit. Even an empty unit takes 1.3 s with it, because LibTorch's
-# templates are instantiated in each. One of <ATen/core/Tensor.h> alone makes an empty unit faster, but a unit of 16
-# sources takes 20 s with it where it takes 14: it includes much of <ATen/ATen.h> by itself. Sources include operators one
-# by one. <torch/nn/module.h> would be dear, so a layer's sources that include others of torch's headers are compiled
-# apart. The compiler takes both with -Og too.
+# operators. Without the second one these would cost 19 s of a unit. Even an empty unit takes 1.3 s with it, because
+# LibTorch's templates are instantiated in each. One of <ATen/core/Tensor.h> alone makes an empty unit faster, but a unit
+# of 16 sources takes 20 s with it where it takes 14: it includes much of <ATen/ATen.h> by itself. Sources include
+# operators one by one. <torch/nn/module.h> would be dear, so a layer's sources that include others of torch's headers are
+# compiled apart. The compiler takes both with -Og too.
 set(hetseq_standard_headers
   <algorithm> <array> <atomic> <chrono> <condition_variable> <deque> <filesystem> <fstream> <functional> <future> <limits>
   <list> <map> <memory> <mutex> <numeric> <optional> <set> <span> <stdexcept> <string> <string_view> <thread>

@@ -28,8 +28,9 @@ near one followed 1e-12
 train repeated 4 --balance "file:$work/followed/allocations.json" --virtual-workers 3,0+2+1 --stage-units 3,1+1+1
 expect_ok 'recorded shares again'
 cmp "$work/followed/model.safetensors" "$work/repeated/model.safetensors" || fail 'recorded shares gave other bits'
-# Killed in a stage of the second worker, then continued by replicas, by three workers, and by the two workers that another run's
-# config.cfg names.
+
+# Killed in a stage of the second worker, then continued by replicas, by three workers, and by the two workers that
+# another run's config.cfg names.
 rc=0
 HETSEQ_FAULT=3:computing:8:kill timeout 300 mpirun -np 4 -x HETSEQ_FAULT "$bin/hetseq_faulty" train "${options[@]}" \
   --save-dir "$work/many" --virtual-workers 0+1,2+3 --stage-units 1+2,2+1 >"$work/log" 2>&1 || rc=$?

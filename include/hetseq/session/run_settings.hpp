@@ -78,7 +78,7 @@ struct RunSettings : SettledOptions {
 
     /// True if samples have unequal lengths.
     bool is_ragged() const { return !length_fields(schema).empty(); }
-    /// Whether samples have unequal lengths, and no field of theirs counts as the batch's tokens.
+    /// True if samples have unequal lengths, and no field of theirs counts as the batch's tokens.
     bool counts_samples() const { return is_ragged() && schema.units_field.empty(); }
     /// The option that says what a rank's micro-batch holds.
     const ByRank<std::int64_t>& capacity_list() const {
@@ -86,7 +86,7 @@ struct RunSettings : SettledOptions {
     }
     /// True if memory decides what `rank` computes again in backward.
     bool recomputes_at_need(int rank) const;
-    /// Of the global batch.
+    /// The size of the global batch.
     BatchSize batch_size() const noexcept { return {options().batch_size, options().batch_tokens}; }
 };
 

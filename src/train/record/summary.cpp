@@ -178,6 +178,48 @@ Json goodput_json(const Goodput& goodput) {
     return json;
 }
 
+// The figures of the whole run.
+Json run_json(const Summary& summary, const TrainerReport& report) {
+    return {{"status", summary.status},
+            {"updates", report.updates},
+            {"epochs", report.epochs},
+            {"samples", report.samples},
+            {"units", report.units},
+            {"skipped", report.skipped},
+            {"overflows", report.loss_scale ? report.loss_scale->overflows : 0},
+            {"stopped_by",
+             report.stop == StopReason::none ? Json(nullptr) : Json(to_string(report.stop))},
+            {"updates_since_start", report.times.updates()},
+            {"checkpoint",
+             {{"seconds", report.checkpoint_seconds}, {"wait_ms", report.checkpoint_wait_ms}}},
+            {"seconds", summary.seconds},
+            {"startup_s", summary.startup_s},
+            {"samples_per_second", summary.samples_per_second},
+            {"units_per_second", summary.units_per_second},
+            {"unit", summary.unit},
+            {"padding", summary.padding},
+            {"exact", summary.is_exact},
+            {"reduce_precision", summary.reduce_precision},
+            {"shard", summary.shard},
+            {"step_ms",
+             {{"median", summary.step_ms.median},
+              {"p10", summary.step_ms.p10},
+              {"p90", summary.step_ms.p90}}},
+            {"finish_wait_over_last_bucket", summary.finish_ratio}};
+}
+
+Json balance_json(const Summary& summary, std::int64_t reallocations) {
+    return {{"policy", summary.policy},
+            {"equal_ms", optional(summary.equal_ms)},
+            {"proportional_ms", optional(summary.proportional_ms)},
+            {"predicted_ms", optional(summary.predicted_ms)},
+            {"measured_ms", summary.step_ms.median},
+            {"bound_ms", optional(summary.bound_ms)},
+            {"achieved", optional(summary.achieved())},
+            {"communication_share", summary.communication_share()},
+            {"reallocations", reallocations}};
+}
+
 }  // namespace
 
 Summary summarise(const HostComm& world,
@@ -310,47 +352,9 @@ nlohmann::ordered_json Summary::layouts_json() const {
     return json;
 }
 
-nlohmann::ordered_json Summary::run_json(const TrainerReport& report) const {
-    return {{"status", status},
-            {"updates", report.updates},
-            {"epochs", report.epochs},
-            {"samples", report.samples},
-            {"units", report.units},
-            {"skipped", report.skipped},
-            {"overflows", report.loss_scale ? report.loss_scale->overflows : 0},
-            {"stopped_by",
-             report.stop == StopReason::none ? Json(nullptr) : Json(to_string(report.stop))},
-            {"updates_since_start", report.times.updates()},
-            {"checkpoint",
-             {{"seconds", report.checkpoint_seconds}, {"wait_ms", report.checkpoint_wait_ms}}},
-            {"seconds", seconds},
-            {"startup_s", startup_s},
-            {"samples_per_second", samples_per_second},
-            {"units_per_second", units_per_second},
-            {"unit", unit},
-            {"padding", padding},
-            {"exact", is_exact},
-            {"reduce_precision", reduce_precision},
-            {"shard", shard},
-            {"step_ms", {{"median", step_ms.median}, {"p10", step_ms.p10}, {"p90", step_ms.p90}}},
-            {"finish_wait_over_last_bucket", finish_ratio}};
-}
-
-nlohmann::ordered_json Summary::balance_json(std::int64_t reallocations) const {
-    return {{"policy", policy},
-            {"equal_ms", optional(equal_ms)},
-            {"proportional_ms", optional(proportional_ms)},
-            {"predicted_ms", optional(predicted_ms)},
-            {"measured_ms", step_ms.median},
-            {"bound_ms", optional(bound_ms)},
-            {"achieved", optional(achieved())},
-            {"communication_share", communication_share()},
-            {"reallocations", reallocations}};
-}
-
 std::string Summary::json(const TrainerReport& report) const {
-    Json json = run_json(report);
-    json["balance"] = balance_json(report.reallocations);
+    Json json = run_json(*this, report);
+    json["balance"] = balance_json(*this, report.reallocations);
     if (!workers.empty())
         json["workers"] = workers_json();
     if (!layouts.empty())

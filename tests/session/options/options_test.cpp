@@ -40,6 +40,7 @@ TEST(OptionsTest, AValueThatCannotBeIsRefusedWithThoseThatCan) {
           Given{"lr-shrink", "0", "'0' is not a number above 0"},
           Given{"staleness", "-1", "'-1' is not a whole number from 0 to 16"},
           Given{"staleness", "x", "'x' is not a whole number from 0 to 16"},
+          Given{"shard", "all", "'all' is not one of none, optimizer"},
           Given{"precision", "half", "'half' is not one of auto, fp32, fp64"}}) {
         try {
             typed_options({{name, value}}, all_options());

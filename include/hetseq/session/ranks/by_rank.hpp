@@ -26,7 +26,7 @@ public:
     bool is_named_by(const std::string& key) const;
     /// "on host h1, device Tesla P100".
     std::string text() const;
-    /// What may name it: "rank, host or device".
+    /// The kinds of keys that may name it: "rank, host or device".
     std::string kinds_of_keys() const;
 
 private:
@@ -46,7 +46,7 @@ public:
         T value;
     };
 
-    /// Of an option that was left empty.
+    /// The value of an option that was left empty.
     ByRank() = default;
     explicit ByRank(T for_all) : for_all_{std::move(for_all)} {}
     explicit ByRank(std::vector<Entry> entries) : entries_{std::move(entries)} {}

@@ -8,19 +8,19 @@
 #include "hetseq/util/precision.hpp"
 #include "hetseq/comm/host/topology.hpp"
 
-// What options say of a rank that ranks may have unlike.
+// The values that options by rank have for one rank.
 namespace hetseq {
 
-/// What --precision says of a rank. No value means what the device does best.
+/// --precision gives a rank this. No value means what the device does best.
 using PrecisionChoice = std::optional<Precision>;
 
-/// What --recompute says of a rank: layers that backward computes again. No value means that memory
-/// decides.
+/// --recompute gives a rank a number of layers that backward computes again. No value means that
+/// memory decides.
 using RecomputeChoice = std::optional<std::int64_t>;
 /// All that a model has.
 inline constexpr std::int64_t all_layers = std::numeric_limits<std::int64_t>::max();
 
-/// What --shard-by says of a rank: its part of what is cut.
+/// --shard-by gives a rank its part of what is cut.
 struct ShardPart {
     enum class By { memory, even, number };
 

@@ -24,7 +24,7 @@ struct TrainerReport;
 
 /// How a run went, over all ranks: summary.json (docs/outputs.md).
 struct Summary {
-    /// What a rank computes where ranks are the stages of a pipeline.
+    /// A rank's stage, where ranks are the stages of a pipeline.
     struct Stage {
         std::size_t worker = 0;  // the number of its pipeline
         std::size_t number = 0;
@@ -110,9 +110,6 @@ struct Summary {
     nlohmann::ordered_json workers_json() const;
     /// The layout that was taken, and its pipelines, as planned and as measured; empty: neither.
     std::string workers_text() const;
-    /// The figures of the whole run in summary.json, and its `balance`.
-    nlohmann::ordered_json run_json(const TrainerReport& report) const;
-    nlohmann::ordered_json balance_json(std::int64_t reallocations) const;
     /// The summary as JSON text, together with `report`.
     std::string json(const TrainerReport& report) const;
     /// The final report for people: rates, ranks, and how near the run came to its bound.

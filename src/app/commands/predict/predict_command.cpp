@@ -41,7 +41,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// What is predicted into a file.
+// A command whose predictions go into a file.
 struct FilePrediction {
     PredictingRun run;
     fs::path output;

@@ -235,11 +235,11 @@ std::optional<RunFolder> run_folder_of(const HostComm& world, const Options& opt
 }
 
 // `point` is the end of the run: its models are put in place, and nothing is trained.
-void say_finished(const HostComm& world,
-                  const RunFolder* folder,
-                  const ResumePoint& point,
-                  const TrainingProgress& progress,
-                  Replica& replica) {
+void leave_finished(const HostComm& world,
+                    const RunFolder* folder,
+                    const ResumePoint& point,
+                    const TrainingProgress& progress,
+                    Replica& replica) {
     log::info("nothing to do: " + point.folder.string() + " is the end of the run");
     if (folder == nullptr || !point.is_own)
         return;
@@ -321,7 +321,7 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
     if (plan.is_finished && settings.options().dry_run)
         return {.code = say_dry_run(world, settings, plan)};
     if (plan.is_finished) {
-        say_finished(world, folder, *point, start.progress, replica);
+        leave_finished(world, folder, *point, start.progress, replica);
         return {};
     }
     Schedule schedule = make_schedule(context.parts, settings.options().parts, length);
