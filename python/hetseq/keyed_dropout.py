@@ -141,12 +141,14 @@ def attention(
     # Autocast has no rule for _safe_softmax, whose gradient torch then refuses on a GPU.
     if torch.is_autocast_enabled(scores.device.type) and scores.dtype in (torch.float16, torch.bfloat16):
         scores = scores.float()
+    # By this name torch.compile can trace it, which it cannot by torch._safe_softmax (torch 2.11).
+    safe_softmax = torch.ops.aten._safe_softmax.default
     if attn_mask is None:
         weights = torch.softmax(scores, -1)
     elif attn_mask.dtype == torch.bool:
-        weights = torch._safe_softmax(scores.masked_fill(attn_mask.logical_not(), -math.inf), -1)
+        weights = safe_softmax(scores.masked_fill(attn_mask.logical_not(), -math.inf), -1)
     else:
-        weights = torch._safe_softmax(scores + attn_mask, -1)
+        weights = safe_softmax(scores + attn_mask, -1)
     weights = weights.to(value.dtype)
     if dropout_p == 1:
         return torch.matmul(weights * 0, value)
