@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# hetseq's pipeline over unlike virtual hosts (1, 1/2, 1/4 and 1/4 cores) beside torch.distributed.pipelining's Schedule1F1B
-# over gloo, in turns: the same size of BERT, batch, micro-batches, AdamW and one thread a rank; PyTorch once with as many
-# layers for each host and once with hetseq's cut. Needs root, iproute2, control groups, and a machine that is otherwise idle.
+# hetseq's pipeline over unlike virtual hosts beside torch.distributed.pipelining's Schedule1F1B over gloo, in turns: the
+# same size of BERT, batch, micro-batches, AdamW and one thread a rank; PyTorch once with as many layers for each host and
+# once with hetseq's cut. Needs root, iproute2, control groups, and a machine that is otherwise idle.
 set -euo pipefail
 shopt -s inherit_errexit
 
@@ -9,6 +9,7 @@ usage='usage: jobs/compare/pipelining.sh [RATE...]     (as 1gbit 100mbit; max: n
 environment:
   HETSEQ         the program (build/cpu/bin/hetseq)
   HETSEQ_PYTHON  Python with torch and transformers (build/python/bin/python)
+  CORES          of the four hosts (1.0 0.5 0.25 0.25): less beside other work
   BATCH          samples of an update (64)
   SAMPLES        of a micro-batch at the most (4)
   UPDATES        of each run, the first of which does not count (6)
@@ -27,6 +28,8 @@ if [[ ! $batch$samples$updates$rounds =~ ^[0-9]+$ ]] || ((updates < 2)); then ec
   { echo 'virtual hosts need root, iproute2, network namespaces and control groups' >&2; exit 69; }
 prepare_bert_8192
 export OMP_NUM_THREADS=1
+read -ra cores <<<"${CORES:-1.0 0.5 0.25 0.25}"
+((${#cores[@]} == 4)) || { echo "$usage" >&2; exit 64; }
 data=$PWD/data/bert-8192
 work=$PWD/build/compare/pipelining
 rm -rf "$work"
@@ -66,7 +69,8 @@ for rate in "${rates[@]}"; do
   limit=(--rate "$rate")
   [[ $rate != max ]] || limit=()
   "$vcluster" down
-  "$vcluster" up h1:cpu=1.0,slots=1 h2:cpu=0.5,slots=1 h3:cpu=0.25,slots=1 h4:cpu=0.25,slots=1 "${limit[@]}"
+  "$vcluster" up h1:cpu="${cores[0]}",slots=1 h2:cpu="${cores[1]}",slots=1 h3:cpu="${cores[2]}",slots=1 \
+    h4:cpu="${cores[3]}",slots=1 "${limit[@]}"
   for ((round = 1; round <= rounds; ++round)); do
     ours
     theirs equal 3+2+2+3 0+1+2+3

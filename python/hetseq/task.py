@@ -521,13 +521,13 @@ def overrides(task: Task, method: str) -> bool:
 
 # The other keys of a line of metrics.jsonl (docs/outputs.md).
 _METRICS_KEYS = {"kind", "update", "epoch", "lr", "grad_norm", "samples", "units", "samples_per_second", "units_per_second",
-                 "step_ms", "rank_compute_ms", "allocation", "seconds", "best", "best_by"}
+                 "step_ms", "allocation", "seconds", "best", "best_by"}
 
 
 def _check_free(losses: Sequence[str], metrics: Sequence[str]) -> None:
     """Refuses names of losses and metrics that mean something else in metrics.jsonl."""
     for name in [*losses, *metrics]:
-        if name in _METRICS_KEYS:
+        if name in _METRICS_KEYS or re.fullmatch("rank_.*_ms", name):  # the latter are of each rank
             raise TaskError(f"'{name}' cannot be the name of a loss or a metric (a line of metrics.jsonl has it for "
                             "something else): choose another")
     if "loss" in metrics or ("loss" in losses and len(losses) > 1):

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/options/absolute_path.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
@@ -37,12 +38,12 @@ std::string kind_of(const PythonTask& task, const PartOptions& options) {
 }
 
 Json located(const std::string& name) {
-    return Json::parse(call_python("hetseq::task_locate", {name}).at(0).toStringRef());
+    return parse_json<Json>(call_python("hetseq::task_locate", {name}).at(0).toStringRef());
 }
 
 // Collective. Samples of which each rank has others would be taken twice, or never.
 void check_alike(const HostComm& world, const std::string& name, const Json& found) {
-    const std::string first = world.broadcast(found.at("features").dump(), 0);
+    const std::string first = world.broadcast(json_text(found.at("features")), 0);
     agree_on(world, [&] { call_python("hetseq::task_check_alike", {name, first}); });
 }
 
@@ -107,7 +108,7 @@ LocatedData locate_shards(const HostComm& world, const std::string& name) {
     check_alike(world, name, found);
     const auto folder = found.at("folder").get<std::string>();
     const HostComm writers = is_shared(world, folder) ? world.duplicate() : world.split_by_host();
-    const Json missing = Json::parse(writers.broadcast(found.at("missing").dump(), 0));
+    const Json missing = parse_json<Json>(writers.broadcast(json_text(found.at("missing")), 0));
     std::vector<std::int64_t> own;
     for (std::size_t i = static_cast<std::size_t>(writers.rank()); i < missing.size();
          i += static_cast<std::size_t>(writers.size()))

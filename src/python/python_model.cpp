@@ -14,6 +14,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/data/first_rows.hpp"
 
@@ -256,7 +257,7 @@ private:
     void find_chain() const {
         const TensorLists given = named_tensors(first_samples(task_, data_).tensors);
         const auto found = call_python("hetseq::task_find_chain", {given.names, given.tensors});
-        for (const Json& unit : Json::parse(found.at(0).toStringRef())) {
+        for (const Json& unit : parse_json<Json>(found.at(0).toStringRef())) {
             recomputed_in_.push_back(unit.at("recomputed").get<std::vector<std::int64_t>>());
             chain_.push_back({.kind = unit.at("kind"),
                               .parameters = unit.at("parameters").get<std::vector<std::string>>(),
@@ -289,8 +290,10 @@ private:
 
 std::shared_ptr<Model> make_python_model(const PythonTask& task, const PartOptions& options) {
     const auto made = call_python("hetseq::task_model", {python_choices(options)});
-    return std::make_shared<PythonModel>(
-        task, options.data, Json::parse(made.at(0).toStringRef()), made.at(1).toTensorVector());
+    return std::make_shared<PythonModel>(task,
+                                         options.data,
+                                         parse_json<Json>(made.at(0).toStringRef()),
+                                         made.at(1).toTensorVector());
 }
 
 }  // namespace hetseq

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/data/files/shard_header.hpp"
 
 #include "python_calls.hpp"
@@ -171,7 +172,7 @@ std::string python_choices(const PartOptions& options) {
     json["dropout"] = options.dropout ? Json(*options.dropout) : Json(nullptr);
     json["attention_dropout"] =
         options.attention_dropout ? Json(*options.attention_dropout) : Json(nullptr);
-    return json.dump();
+    return json_text(json);
 }
 
 std::string shape_name(const std::string& name) {
@@ -179,7 +180,7 @@ std::string shape_name(const std::string& name) {
 }
 
 PythonTask describe_python_task() {
-    return task_of(Json::parse(call_python("hetseq::task_describe", {}).at(0).toStringRef()));
+    return task_of(parse_json<Json>(call_python("hetseq::task_describe", {}).at(0).toStringRef()));
 }
 
 }  // namespace hetseq

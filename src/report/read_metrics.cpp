@@ -3,6 +3,8 @@
 #include <limits>
 #include <set>
 
+#include "hetseq/util/json.hpp"
+
 #include "json_numbers.hpp"
 #include "run_files.hpp"
 #include <nlohmann/json.hpp>
@@ -82,7 +84,7 @@ void take_line(const Json& line, RunMetrics& metrics) {
 
 bool take_text(const std::string& text, RunMetrics& metrics) {
     try {
-        take_line(Json::parse(text), metrics);
+        take_line(parse_json<Json>(text), metrics);
         return true;
     } catch (const Json::exception&) {
         return false;

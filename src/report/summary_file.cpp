@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/precision.hpp"
 #include "hetseq/util/quantity.hpp"
 
@@ -105,7 +106,7 @@ auto take_file(const std::filesystem::path& path,
         return std::nullopt;
     }
     try {
-        return take(Json::parse(file));
+        return take(parse_json<Json>(file));
     } catch (const Json::exception&) {
         missing.push_back(path.filename().string() + " is cut off or not hetseq's: " + consequence);
         return std::nullopt;

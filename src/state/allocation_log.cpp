@@ -11,6 +11,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/util/files/regular_file.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/json_number.hpp"
 
 #include <fcntl.h>
@@ -100,7 +101,7 @@ bool AllocationLog::add(std::int64_t update, const std::vector<std::int64_t>& al
         allocations_[update] = allocation;
     if (path_.empty() || (is_written_ && !is_new) || !may_write_())
         return is_new;
-    if (!is_written_ || !is_last || !append(entry_of(update, allocation).dump()))
+    if (!is_written_ || !is_last || !append(json_text(entry_of(update, allocation))))
         write_all();
     is_written_ = true;
     return is_new;
@@ -113,7 +114,7 @@ void AllocationLog::write_all() const {
               {"allocations", Json::array()}};
     for (const auto& [update, units] : allocations_)
         json["allocations"].push_back(entry_of(update, units));
-    write_atomically(path_, json.dump() + "\n");
+    write_atomically(path_, json_text(json) + "\n");
 }
 
 // Puts one more entry before the brackets that end the file. Returns false, and leaves the file as
@@ -148,7 +149,7 @@ RecordedAllocations read_allocations(const std::filesystem::path& path,
                            "check the path");
     RecordedAllocations recorded;
     try {
-        recorded = parse(ReadJson::parse(file));
+        recorded = parse(parse_json<ReadJson>(file));
     } catch (const std::exception& error) {
         throw BadData(path.string() + " holds no allocations", error.what());
     }

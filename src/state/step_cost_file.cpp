@@ -10,6 +10,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/util/files/regular_file.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/json_number.hpp"
 #include "hetseq/state/step_cost_json.hpp"
 
@@ -48,7 +49,7 @@ StepTable table_from_json(const ReadJson& json) {
                  .emplace(json_integer(point.at(0), 0, largest_count),
                           json_number(point.at(1), 0, most_ms))
                  .second)
-            throw BadData("its table has two times of " + point.at(0).dump() + " units");
+            throw BadData("its table has two times of " + json_text(point.at(0)) + " units");
     if (times.empty() || times.rbegin()->first == 0)
         throw BadData("its table has no time for any work");
     std::vector<CostPoint> points;
@@ -104,12 +105,12 @@ StepCost step_cost_from_json(const ReadJson& json) {
 }
 
 std::string step_cost_json(const StepCost& cost) {
-    return step_cost_to_json(cost).dump();
+    return json_text(step_cost_to_json(cost));
 }
 
 StepCost parse_step_cost(const std::string& json) {
     try {
-        return step_cost_from_json(ReadJson::parse(json));
+        return step_cost_from_json(parse_json<ReadJson>(json));
     } catch (const std::exception& error) {
         throw BadData("this is not a step cost: " + json.substr(0, 80), error.what());
     }
@@ -122,7 +123,7 @@ StepCost read_step_cost(const std::filesystem::path& path) {
         throw MissingInput(
             "cannot read " + path.string(), "it does not exist or cannot be read", where_costs_are);
     try {
-        return step_cost_from_json(ReadJson::parse(file).at("cost"));
+        return step_cost_from_json(parse_json<ReadJson>(file).at("cost"));
     } catch (const std::exception& error) {
         throw BadData(path.string() + " holds no cost", error.what(), where_costs_are);
     }
@@ -138,7 +139,7 @@ std::optional<KeptCost> StepCostCache::find(const std::string& key) const {
     std::ifstream file{file_of(key)};
     std::string text{std::istreambuf_iterator<char>(file), {}};
     try {
-        const ReadJson json = ReadJson::parse(text);
+        const ReadJson json = parse_json<ReadJson>(text);
         if (json.at("key") != key)
             return std::nullopt;
         return KeptCost{step_cost_from_json(json.at("cost")),
@@ -154,7 +155,7 @@ void StepCostCache::store(const std::string& key, const KeptCost& kept) const {
                         {"square", kept.item_cost.square},
                         {"cost", step_cost_to_json(kept.cost)}};
         std::filesystem::create_directories(folder_);
-        write_atomically(file_of(key), json.dump(2) + "\n");
+        write_atomically(file_of(key), json_text(json, 2) + "\n");
     } catch (const std::exception&) {  // a cache is a convenience
     }
 }

@@ -6,6 +6,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/file_text.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/json_number.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/state/step_cost_file.hpp"
@@ -181,7 +182,7 @@ Json progress_json(const TrainingProgress& progress) {
               {"square", progress.item_cost.square},
               {"costs", Json::array()}};
     for (const StepCost& cost : progress.costs)
-        json["costs"].push_back(Json::parse(step_cost_json(cost)));
+        json["costs"].push_back(parse_json<Json>(step_cost_json(cost)));
     if (progress.loss_scale)
         json["loss_scale"] = {{"value", progress.loss_scale->value},
                               {"good_updates", progress.loss_scale->good_updates},
@@ -281,7 +282,7 @@ Json run_json(const RunIdentity& run) {
               {"limits", run.limits}};
     if (run.layout)
         json["layout"] = {{"question", run.layout->question},
-                          {"choice", Json::parse(run.layout->choice)}};
+                          {"choice", parse_json<Json>(run.layout->choice)}};
     return json;
 }
 
@@ -298,7 +299,7 @@ RunIdentity run_of(const ReadJson& json) {
         run.limits = json.at("limits").get<std::vector<std::string>>();
     if (json.contains("layout"))
         run.layout = {.question = json.at("layout").at("question").get<std::string>(),
-                      .choice = json.at("layout").at("choice").dump()};
+                      .choice = json_text(json.at("layout").at("choice"))};
     return run;
 }
 
@@ -314,16 +315,16 @@ TrainingState state_of(const ReadJson& json) {
 }  // namespace
 
 std::string training_state_json(const TrainingState& state) {
-    return Json{{"format", TrainingState::format},
-                {"progress", progress_json(state.progress)},
-                {"run", run_json(state.run)}}
-               .dump(1) +
+    return json_text(Json{{"format", TrainingState::format},
+                          {"progress", progress_json(state.progress)},
+                          {"run", run_json(state.run)}},
+                     1) +
            "\n";
 }
 
 TrainingState parse_training_state(const std::string& text, const std::filesystem::path& path) {
     try {
-        return state_of(ReadJson::parse(text));
+        return state_of(parse_json<ReadJson>(text));
     } catch (const std::exception& error) {
         throw BadData(path.string() + " is not a training state", error.what());
     }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/prepare/prepare_bert.hpp"
 
 #include <nlohmann/json.hpp>
@@ -38,21 +39,21 @@ void describe_tokenizer(const std::filesystem::path& folder,
     if (find_named(files, bert_tokenizer_name) == nullptr)
         files.push_back({bert_tokenizer_name, R"({"tokenizer_class": "BertTokenizer"})"});
     CompanionFile& file = *find_named(files, bert_tokenizer_name);
-    Json tokenizer = Json::parse(file.content, nullptr, /*allow_exceptions=*/false);
+    Json tokenizer = parse_json_or_discard<Json>(file.content);
     if (!tokenizer.is_object())
         throw BadData((folder / bert_tokenizer_name).string() + " holds no JSON object",
                       "",
                       "write it again");
     if (!tokenizer.contains("model_max_length") && config.contains("max_position_embeddings"))
         tokenizer["model_max_length"] = config["max_position_embeddings"];
-    file.content = tokenizer.dump(2) + "\n";
+    file.content = json_text(tokenizer, 2) + "\n";
 }
 
 }  // namespace
 
 void export_bert(const std::filesystem::path& folder, ExportedModel& exported) {
     repeat_decoder_bias(exported.tensors);
-    describe_tokenizer(folder, Json::parse(exported.config), exported.text_files);
+    describe_tokenizer(folder, parse_json<Json>(exported.config), exported.text_files);
 }
 
 }  // namespace hetseq

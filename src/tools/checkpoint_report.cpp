@@ -3,6 +3,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/manifest.hpp"
 #include "hetseq/util/files/safetensors.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/state/checkpoint_folder.hpp"
 #include "hetseq/state/existing_folder.hpp"
@@ -125,7 +126,7 @@ std::string list_checkpoints(const std::vector<fs::path>& checkpoints, bool json
                          format_number(static_cast<double>(row.bytes) / 1e6),
                          row.problem.empty() ? (is_best ? "best" : "") : row.problem});
     }
-    return json ? list.dump(2) + "\n" : format_table(table);
+    return json ? json_text(list, 2) + "\n" : format_table(table);
 }
 
 std::string verify_checkpoints(const std::vector<fs::path>& checkpoints, int& damaged) {

@@ -402,8 +402,10 @@ void Trainer::note_own_time(double waited_ms) {
 // When the next update's gradients are ready, the device has finished the optimizer, so reading its
 // time does not wait.
 void Trainer::note_optimizer_time() {
-    if (const auto ms = parameter_update_.take_ms())
+    if (const auto ms = parameter_update_.take_ms()) {
         report_.times.add_late(RankTime::optimizer, *ms);
+        interval_times_.add_late(RankTime::optimizer, *ms);
+    }
 }
 
 // Parameters stay as they are.
@@ -442,6 +444,7 @@ void Trainer::record(double step_ms) {
     if (step_.timing().is_regular && update_ > first_update_)
         report_.pass_ms.add(step_.timing().pass_ms);
     report_.times.add(times);
+    interval_times_.add(times.times);
     pace_.updated(step_ms / 1000);
     const double copying_s = std::exchange(copying_ms_, 0) / 1000;
     if (parts_.history != nullptr) {
@@ -460,7 +463,10 @@ void Trainer::record(double step_ms) {
                            .units = told.units,
                            .step_ms = step_ms,
                            .allocation = told.allocation,
-                           .compute_ms = done_.compute_ms});
+                           .compute_ms = done_.compute_ms,
+                           .rank_times = parts_.recorder.is_due(update_ + 1)
+                                             ? interval_times_.take(parts_.world)
+                                             : ByRankTime<std::vector<double>>{}});
 }
 
 // The first update shows a model that is not the same on all ranks by itself.

@@ -13,7 +13,8 @@ import sys
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 NO_CURVES = {"update", "samples", "units"}
-BY_RANK = {"allocation": "units", "rank_compute_ms": "compute_ms"}
+BY_RANK = {"allocation": "units",
+           **{f"rank_{time}_ms": f"{time}_ms" for time in ("compute", "data", "wait", "reduce", "optimizer")}}
 
 
 def expected_curves(path):
@@ -23,7 +24,7 @@ def expected_curves(path):
             continue
         for key, value in line.items():
             if key in BY_RANK:
-                scalars = {f"{BY_RANK[key]}/rank-{rank}": of_rank for rank, of_rank in enumerate(value)}
+                scalars = {f"{BY_RANK[key]}/rank-{rank}": of_rank for rank, of_rank in enumerate(value) if of_rank is not None}
             elif key in NO_CURVES or isinstance(value, (str, bool)):
                 continue
             else:

@@ -6,13 +6,18 @@
 #   the folders that it lies in, and those that lie in it;
 # - a private header (one in src) of another layer, or one named by less than its path from src where it is in another
 #   folder;
-# - a source that does not include its own header first.
+# - a source that does not include its own header first;
+# - calls of nlohmann's parser and writer but in src/util/json.cpp.
 # And <torch/torch.h> and <ATen/ATen.h> anywhere in ROOT but in build.
 set -euo pipefail
 cd "${1:?usage: check_includes.sh ROOT}"
 
 if grep -rnE --exclude-dir=build '#include <(torch/torch|ATen/(ATen|Functions))\.h>' --include='*.[ch]pp' --include='*.cu*' .; then
   echo 'It holds all of torch, or all operators, which takes each unit several times as long to compile: include the headers of what is used.'
+  exit 1
+fi
+if grep -rnE '[jJ]son::parse\(|\.dump\(' --include='*.[ch]pp' src include | grep -v '^src/util/json\.cpp:'; then
+  echo 'It takes each unit two seconds longer to compile: call parse_json or json_text (hetseq/util/json.hpp).'
   exit 1
 fi
 sources=$(find src include -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' | sort)

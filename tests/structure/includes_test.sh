@@ -29,6 +29,9 @@ refuses src/train/other.cpp '"comm/private.hpp"' 'not a private header of its ow
 refuses src/train/watch/other.cpp '"train/record/table.hpp"' 'the folder train/watch includes "train/record/table.hpp" of the folder train/record'
 refuses tests/train/other_test.cpp '<torch/torch.h>' 'include the headers of what is used'
 refuses src/train/other.cpp '<ATen/ATen.h>' 'include the headers of what is used'
+echo 'const auto json = Json::parse(text);' >"$tree"/src/train/other.cpp
+if bash $check "$tree" >"$tree/log"; then echo 'FAILED: a source may parse by itself'; exit 1; fi
+grep -qF 'call parse_json' "$tree/log"
 
 # Folders may include their layer's own headers, those that the check lists, and are open to the layer's own files.
 rm -rf "${tree:?}"/*

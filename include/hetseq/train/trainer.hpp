@@ -19,6 +19,7 @@
 #include "hetseq/train/parameter_update.hpp"
 #include "hetseq/train/rebalancer.hpp"
 #include "hetseq/train/record/distribution.hpp"
+#include "hetseq/train/record/interval_times.hpp"
 #include "hetseq/train/record/recorder.hpp"
 #include "hetseq/train/record/run_history.hpp"
 #include "hetseq/train/record/run_times.hpp"
@@ -187,6 +188,7 @@ private:
     Validator validator_;
     CheckpointPace pace_;
     SpeedWatch speeds_;
+    IntervalTimes interval_times_;
 
     std::int64_t first_update_ = 0;            // since the run was last started, counted from 0
     std::int64_t update_ = 0;                  // to be applied next

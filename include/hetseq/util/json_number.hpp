@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -13,7 +14,7 @@ namespace hetseq {
 /// may have any size and depth.
 template <class Json>
 std::string brief_json(const Json& value) {
-    return value.is_structured() ? "an " + std::string(value.type_name()) : value.dump();
+    return value.is_structured() ? "an " + std::string(value.type_name()) : json_text(value);
 }
 
 /// `value`, a whole number from `least` to `most`. The library's own conversion drops fractions,
@@ -36,8 +37,8 @@ double json_number(const Json& value, double least, double most) {
     // Comparisons that a NaN fails.
     if (!value.is_number() ||
         !(value.template get<double>() >= least && value.template get<double>() <= most))
-        throw BadData(brief_json(value) + " is not a number from " + Json(least).dump() + " to " +
-                      Json(most).dump());
+        throw BadData(brief_json(value) + " is not a number from " + json_text(Json(least)) +
+                      " to " + json_text(Json(most)));
     return value.template get<double>();
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/command_line/option_parser.hpp"
 #include "hetseq/comm/agree.hpp"
@@ -48,7 +49,7 @@ std::string as_json(const CorpusReport& report) {
                           {"mean_length", mean_length(report, field)},
                           {"longest", field.longest}});
     }
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 std::string as_text(const CorpusReport& report) {

@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
@@ -84,7 +85,7 @@ std::string as_json(const Evaluation& evaluation,
         json[metric.name] = metric.value;
     json["samples"] = evaluation.samples;
     json["seconds"] = evaluation.seconds;
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 std::string as_text(const Evaluation& evaluation,

@@ -2,6 +2,7 @@
 
 #include <ATen/Version.h>
 
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/comm/nccl/nccl_info.hpp"
@@ -57,7 +58,7 @@ int info_command(const CommandContext& context) {
     nlohmann::ordered_json json;
     for (const auto& row : rows)
         json[row[0]] = row[1];
-    std::puts(json.dump(2).c_str());
+    std::puts(json_text(json, 2).c_str());
     return 0;
 }
 

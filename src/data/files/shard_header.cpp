@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/data/hdf5/hdf5_dataset.hpp"
 #include "hetseq/data/hdf5/hdf5_types.hpp"
 
@@ -324,11 +325,11 @@ ShardHeader read_shard_header(const std::string& path, const CorpusSchema& schem
 }
 
 std::string to_text(const std::vector<ShardHeader>& headers) {
-    return nlohmann::json(headers).dump();
+    return json_text(nlohmann::json(headers));
 }
 
 std::vector<ShardHeader> shard_headers_from_text(const std::string& text) {
-    return nlohmann::json::parse(text).get<std::vector<ShardHeader>>();
+    return parse_json<nlohmann::json>(text).get<std::vector<ShardHeader>>();
 }
 
 }  // namespace hetseq

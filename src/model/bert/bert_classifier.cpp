@@ -9,6 +9,7 @@
 #include <ATen/ops/tensor.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/model/autocast.hpp"
 
 #include "model/files/model_config_file.hpp"
@@ -66,13 +67,13 @@ double BertClassifier::learning_rate_factor(const std::string& parameter_name) c
 }
 
 std::string BertClassifier::config_json() const {
-    auto root = nlohmann::ordered_json::parse(BertEncoder::config_json());
+    auto root = parse_json<nlohmann::ordered_json>(BertEncoder::config_json());
     root["architectures"] = {architecture_};
     for (std::size_t i = 0; i < setup_.labels.size(); ++i) {
         root["id2label"][std::to_string(i)] = setup_.labels[i];
         root["label2id"][setup_.labels[i]] = i;
     }
-    return root.dump(2) + "\n";
+    return json_text(root, 2) + "\n";
 }
 
 bool BertClassifier::is_new_head(const std::string& tensor_name) const {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json.hpp"
 
 #include "model/files/model_config_file.hpp"
 #include <nlohmann/json.hpp>
@@ -181,7 +182,7 @@ std::string to_json(const BertConfig& config) {
                                 {"tie_word_embeddings", config.ties_decoder}};
     if (config.classifier_dropout)
         root["classifier_dropout"] = *config.classifier_dropout;
-    return root.dump(2) + "\n";
+    return json_text(root, 2) + "\n";
 }
 
 }  // namespace hetseq

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/model/bert/bert_classifiers.hpp"
 
 #include "bert_classifier.hpp"
@@ -44,9 +45,9 @@ private:
 };
 
 std::string BertForSequenceClassification::config_json() const {
-    auto root = nlohmann::ordered_json::parse(BertClassifier::config_json());
+    auto root = parse_json<nlohmann::ordered_json>(BertClassifier::config_json());
     root["problem_type"] = is_number() ? "regression" : "single_label_classification";
-    return root.dump(2) + "\n";
+    return json_text(root, 2) + "\n";
 }
 
 ForwardResult BertForSequenceClassification::result(const at::Tensor& rows,

@@ -6,6 +6,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/regular_file.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/json_number.hpp"
 
 namespace hetseq::detail {
@@ -22,7 +23,7 @@ ModelConfigFile::ModelConfigFile(const std::filesystem::path& path,
                            "give a preset (" + presets + ") or the path of a config.json");
     check_text_file(path);
     std::ifstream file{path};
-    root_ = json::parse(file, nullptr, /*allow_exceptions=*/false);
+    root_ = parse_json_or_discard<json>(file);
     if (!root_.is_object())
         throw BadData(path.string() + " is not a model configuration",
                       "it holds no JSON object",
@@ -98,7 +99,7 @@ bool ModelConfigFile::is_null(const char* key) const {
 void ModelConfigFile::require(const char* key, const json& only) const {
     const json* found = find(key);
     if (found != nullptr && *found != only)
-        fail(key, "hetseq's " + network_ + " has " + only.dump());
+        fail(key, "hetseq's " + network_ + " has " + json_text(only));
 }
 
 const json* ModelConfigFile::find(const char* key) const {

@@ -6,6 +6,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/regular_file.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/json_number.hpp"
 
 #include <nlohmann/json.hpp>
@@ -58,7 +59,7 @@ nlohmann::json parse_index(const fs::path& path) {
         throw MissingInput("there is no file " + path.string(), "", "check the path");
     check_regular_file(path);
     std::ifstream file{path};
-    const nlohmann::json root = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+    const nlohmann::json root = parse_json_or_discard<nlohmann::json>(file);
     const bool has_map =
         root.is_object() && root.contains("weight_map") && root["weight_map"].is_object();
     if (!has_map)

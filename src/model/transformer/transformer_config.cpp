@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json.hpp"
 
 #include "model/files/model_config_file.hpp"
 #include <nlohmann/json.hpp>
@@ -182,7 +183,7 @@ std::string to_json(const TransformerConfig& config) {
         {"pre_norm", config.pre_norm},
         {"begin_id", config.begin_id},
         {"end_id", config.end_id}};
-    return root.dump(2) + "\n";
+    return json_text(root, 2) + "\n";
 }
 
 std::string to_text(TransformerConfig::SharedEmbeddings shared) {

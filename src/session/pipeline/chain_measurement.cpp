@@ -76,6 +76,13 @@ void prepare_unit(Model& model, const RunSettings& settings, int rank) {
     model.recompute(choice == all_layers ? model.recomputable_layers() : 0);
 }
 
+// More threads than the rank's part of its host's CPUs.
+Pauses pauses_of(const RunSettings& settings, int rank) {
+    const auto threads = static_cast<double>(settings.threads[static_cast<std::size_t>(rank)]);
+    const bool has_cores = threads <= settings.topology.rank(rank).cpu_share + 1e-6;
+    return settings.device.is_cpu() && !has_cores ? Pauses::likely : Pauses::unlikely;
+}
+
 }  // namespace
 
 std::int64_t filled(const MeasuredSize& size, std::int64_t batch, bool is_ragged) {
@@ -93,8 +100,10 @@ std::vector<MeasuredSize> measure_chain(const HostComm& world,
             share.recut(cap_of(settings, size));
             const MicroBatch micro_batch = share.on_device(largest(settings, share));
             MeasuredSize measured{.micro_batch = size_of(settings, micro_batch)};
-            measured.costs = measure_units(
-                model, micro_batch, [&] { prepare_unit(model, settings, world.rank()); });
+            measured.costs =
+                measure_units(model, micro_batch, pauses_of(settings, world.rank()), [&] {
+                    prepare_unit(model, settings, world.rank());
+                });
             return measured;
         };
         const MeasuredSize large = measure(capacity);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/state/measured_chain_json.hpp"
@@ -81,11 +82,11 @@ std::string layout_choice_json(const LayoutChoice& choice) {
         for (const WorkerLayout& worker : layout.workers)
             json["pipelines"]["workers"].push_back(json_of(worker));
     }
-    return json.dump();
+    return json_text(json);
 }
 
 LayoutChoice parse_layout_choice(const std::string& text) {
-    const Json json = Json::parse(text);
+    const Json json = parse_json<Json>(text);
     LayoutChoice choice{.ranks = json.at("ranks"),
                         .micro_batches = json.value("micro_batches", std::vector<std::int64_t>{}),
                         .shards_state = json.at("shards_state"),

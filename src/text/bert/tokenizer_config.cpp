@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/json_number.hpp"
 
 #include <nlohmann/json.hpp>
@@ -33,7 +34,7 @@ void require_text(const Json& model, const char* key, const char* only, const st
 std::string vocabulary_of_tokenizer_json(std::string_view bytes, const std::string& origin) {
     if (bytes.size() > most_json_bytes)
         refuse_tokenizer(origin, "it has more than 16 MiB");
-    const Json root = Json::parse(bytes, nullptr, /*allow_exceptions=*/false);
+    const Json root = parse_json_or_discard<Json>(bytes);
     if (!root.is_object() || !root.contains("model") || !root["model"].is_object())
         refuse_tokenizer(origin, "it is no JSON object with an object 'model'");
     const Json& model = root["model"];
@@ -63,11 +64,11 @@ std::string tokenizer_config_json(const BasicTokenizerOptions& options) {
     // Hugging Face's tokenizers take accents away where case goes, unless this says otherwise.
     if (options.strip_accents != options.lower_case)
         config["strip_accents"] = options.strip_accents;
-    return config.dump(2) + "\n";
+    return json_text(config, 2) + "\n";
 }
 
 BasicTokenizerOptions parse_tokenizer_config(const std::string& text, const std::string& origin) {
-    const auto config = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const auto config = parse_json_or_discard<nlohmann::json>(text);
     const auto read = [&](const char* key, bool otherwise) {
         const auto found = config.find(key);
         if (found == config.end() || found->is_null())

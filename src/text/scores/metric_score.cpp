@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/text.hpp"
 
 #include <nlohmann/json.hpp>
@@ -49,7 +50,7 @@ std::string score_json(const MetricScore& score, int width, JsonForm form) {
         json["verbose_score"] = score.details;
     for (const auto& [name, value] : score.settings)
         json[name] = value;
-    return json.dump(form == JsonForm::indented ? 1 : -1);
+    return json_text(json, form == JsonForm::indented ? 1 : -1);
 }
 
 std::string score_json(const std::vector<MetricScore>& scores, int width) {

@@ -1,6 +1,8 @@
 #include "hetseq/train/pipeline/unit_costs.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -8,15 +10,16 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/ones_like.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/profiler/orchestration/observer.h>
 
+#include "hetseq/util/clock.hpp"
 #include "hetseq/util/process/activity.hpp"
 #include "hetseq/util/quantity.hpp"
-#include "hetseq/balance/median.hpp"
 #include "hetseq/model/autocast.hpp"
 #include "hetseq/train/compute_timer.hpp"
 
@@ -24,11 +27,13 @@ namespace hetseq {
 
 namespace {
 
-// A measurement is the mean over a block of passes of at least this long: shorter ones would fall
-// between the pauses that a CPU quota imposes.
-constexpr double block_ms = 50;
+constexpr double block_ms = 50;  // at least; a measurement is the mean over a block of passes
 constexpr int blocks = 3;
 constexpr int most_passes = 1000;  // of a block
+
+// What a stage touches between two passes of a unit, so that caches do not hold the unit's values.
+// More than the caches of most CPUs, and little beside a rank's memory.
+constexpr std::int64_t most_touched_bytes = 64 << 20;
 
 // Counts what LibTorch allocates while it is in force, on threads of backward too. LibTorch takes
 // whatever is in its place for a profiler's state, and a function in Python asks for its config.
@@ -83,27 +88,42 @@ double mb_of(const std::vector<at::Tensor>& tensors) {
     return bytes / bytes_of_mib;
 }
 
-// One unit, which the model holds.
+// Of values and gradients of units that the model does not hold.
+std::int64_t bytes_of_others(const Model& model) {
+    std::int64_t bytes = 0;
+    for (const NamedTensor& parameter : model.named_parameters())
+        if (!model.is_held(parameter.name))
+            bytes += 2 * 4 * parameter.tensor.numel();
+    return std::min(bytes, most_touched_bytes);
+}
+
+double cpu_ms() {
+    return 1000 * process_cpu_seconds();
+}
+
+// One unit, which the model holds. With pauses its cost is in time of CPUs.
 class UnitMeasurement {
 public:
     UnitMeasurement(Model& model,
                     UnitRange unit,
                     const MicroBatch& batch,
-                    const std::vector<at::Tensor>& inputs)
-        : model_{model}, unit_{unit}, batch_{batch}, inputs_{inputs} {}
+                    const std::vector<at::Tensor>& inputs,
+                    Pauses pauses)
+        : model_{model}, unit_{unit}, batch_{batch}, inputs_{inputs}, pauses_{pauses} {
+        if (batch.sample_ids.is_cpu())
+            others_ = at::zeros({bytes_of_others(model) / 4}, at::kFloat);
+    }
 
     UnitCost cost() {
         const KeptCasts casts{model_.arithmetic()};  // which a pass has for all micro-batches
         pass();                                      // makes them, and touches new memory
         UnitCost cost = memory();
-        std::vector<double> forwards, backwards;
-        for (int i = 0; i < blocks; ++i) {
-            const PassTime mean = block();
-            forwards.push_back(mean.forward_ms);
-            backwards.push_back(mean.backward_ms);
-        }
-        cost.forward_ms = median(forwards);
-        cost.backward_ms = median(backwards);
+        std::array<PassTime, blocks> means;
+        for (PassTime& mean : means)
+            mean = block();
+        std::ranges::nth_element(means, means.begin() + blocks / 2, {}, &PassTime::both_ms);
+        cost.forward_ms = means[blocks / 2].forward_ms;
+        cost.backward_ms = means[blocks / 2].backward_ms;
         return cost;
     }
     /// What the next unit gets.
@@ -113,25 +133,39 @@ private:
     struct PassTime {
         double forward_ms = 0;
         double backward_ms = 0;
+
+        double both_ms() const noexcept { return forward_ms + backward_ms; }
     };
 
     PassTime pass() {
         ComputeTimer forward{batch_.sample_ids.device()}, backward{batch_.sample_ids.device()};
         const std::vector<at::Tensor> inputs = as_leaves(inputs_);
+        touch_others();
+        const double before = cpu_ms();
         forward.begin();
         const Carried carried = run_chain_units(model_, unit_, {inputs}, batch_, {});
         forward.end();
+        const double between = cpu_ms();
         backward.begin();
         backward_of(carried);
         backward.end();
+        const double after = cpu_ms();
         activity::progress();
+        if (pauses_ == Pauses::likely)
+            return {between - before, after - between};
         return {forward.ms(), backward.ms()};
+    }
+
+    // Other units, as it were. A GPU's caches hold less than a unit.
+    void touch_others() {
+        if (others_.defined())
+            others_.add_(1);
     }
 
     PassTime block() {
         PassTime sum;
         int passes = 0;
-        for (; passes < most_passes && sum.forward_ms + sum.backward_ms < block_ms; ++passes) {
+        for (; passes < most_passes && sum.both_ms() < block_ms; ++passes) {
             const PassTime own = pass();
             sum.forward_ms += own.forward_ms;
             sum.backward_ms += own.backward_ms;
@@ -158,6 +192,8 @@ private:
     UnitRange unit_;
     const MicroBatch& batch_;
     const std::vector<at::Tensor>& inputs_;
+    Pauses pauses_;
+    at::Tensor others_;  // undefined: none
     std::vector<at::Tensor> outputs_;
 };
 
@@ -181,9 +217,11 @@ void drop_gradients(Model& model) {
 
 std::vector<UnitCost> measure_units(Model& model,
                                     const MicroBatch& batch,
+                                    Pauses pauses,
                                     const std::function<void()>& prepare) {
     std::vector<UnitCost> costs;
     std::map<std::string, UnitCost> known;
+    const double begin_s = monotonic_seconds(), cpu_begin_ms = cpu_ms();
     std::vector<at::Tensor> inputs;
     const std::vector<ChainUnit> chain = model.chain();
     for (std::size_t u = 0; u < chain.size(); ++u) {
@@ -195,12 +233,21 @@ std::vector<UnitCost> measure_units(Model& model,
         model.hold({u, u + 1});
         prepare();
         give_gradients(model);
-        UnitMeasurement measurement{model, {u, u + 1}, batch, inputs};
+        UnitMeasurement measurement{model, {u, u + 1}, batch, inputs, pauses};
         costs.push_back(known[chain[u].kind] = measurement.cost());
         inputs = measurement.outputs();
         drop_gradients(model);
     }
     model.hold({0, 0});
+    if (pauses == Pauses::likely) {
+        // How many pauses a short pass meets is chance; how many all of this met is not.
+        const double ratio =
+            1000 * (monotonic_seconds() - begin_s) / std::max(cpu_ms() - cpu_begin_ms, 1.0);
+        for (UnitCost& cost : costs) {
+            cost.forward_ms *= ratio;
+            cost.backward_ms *= ratio;
+        }
+    }
     return costs;
 }
 

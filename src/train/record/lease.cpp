@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/json_number.hpp"
 #include "hetseq/util/text.hpp"
 
@@ -39,12 +40,12 @@ std::string lease_json(const Lease& lease) {
                                       {"restarted", holder.restarted}};
     const std::string beats = std::to_string(lease.beats);
     return "{\"beats\": " + std::string(most_digits - std::min(most_digits, beats.size()), ' ') +
-           beats + ",\n \"holder\": " + json.dump() + "}\n";
+           beats + ",\n \"holder\": " + json_text(json) + "}\n";
 }
 
 std::optional<Lease> parse_lease(const std::string& text) {
     try {
-        const auto json = nlohmann::json::parse(text);
+        const auto json = parse_json<nlohmann::json>(text);
         const auto& holder = json.at("holder");
         const auto word = [&](const char* name) { return holder.at(name).get<std::string>(); };
         Lease lease;

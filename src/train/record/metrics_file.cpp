@@ -10,6 +10,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/atomic_file.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/log.hpp"
 
 #include <fcntl.h>
@@ -37,7 +38,7 @@ bool append(const std::filesystem::path& path, const std::string& text) {
 }
 
 bool belongs_before(const std::string& line, std::int64_t last_update) {
-    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const auto json = parse_json_or_discard<nlohmann::json>(line);
     return json.is_object() && json.contains("update") && json["update"].is_number_integer() &&
            json["update"].get<std::int64_t>() <= last_update;
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/process/terminal.hpp"
 #include "hetseq/util/quantity.hpp"
@@ -63,6 +64,17 @@ void add_step(Json& line, const UpdateRecord& record) {
     }
 }
 
+// Computing is told of the updates before: the ranks know each other's.
+void add_rank_times(Json& line, const ByRankTime<std::vector<double>>& times) {
+    for (const RankTimeText& text : rank_time_texts) {
+        if (text.time == RankTime::compute || times[text.time].empty())
+            continue;
+        Json& by_rank = line[rank_time_key(text)] = Json::array();
+        for (const double ms : times[text.time])
+            by_rank.push_back(value_json(ms, !std::isnan(ms)));
+    }
+}
+
 }  // namespace
 
 Recorder::Recorder(const RunFolder* folder, int rank, Options options)
@@ -76,6 +88,10 @@ Recorder::Recorder(const RunFolder* folder, int rank, Options options)
         metrics_.emplace(folder->metrics());
         events_.emplace(folder->tensorboard(), options_.first_update);
     }
+}
+
+bool Recorder::is_due(std::int64_t update) const noexcept {
+    return update % options_.log_interval == 0 || update == options_.total_updates;
 }
 
 void Recorder::train(const UpdateRecord& record) {
@@ -101,7 +117,7 @@ void Recorder::train(const UpdateRecord& record) {
     if (is_heard(ToldEvent::update))
         tell_update(record);
     bar_.advance(record.update, total(record.losses), record.units, record.step_ms);
-    if (record.update % options_.log_interval == 0 || record.update == options_.total_updates)
+    if (is_due(record.update))
         log_interval(record);
 }
 
@@ -165,8 +181,9 @@ void Recorder::log_interval(const UpdateRecord& last) {
     line["rank_compute_ms"] = Json::array();
     for (const double ms : rank_compute_ms_)
         line["rank_compute_ms"].push_back(ms / computed_updates_);
+    add_rank_times(line, last.rank_times);
     line["allocation"] = last.allocation;
-    write(last.update, line.dump(), scalars_of(line));
+    write(last.update, json_text(line), scalars_of(line));
 
     window_ = {};
     window_.losses.resize(options_.loss_terms.size());
@@ -206,15 +223,15 @@ void Recorder::valid(std::int64_t update,
     line["best_by"] = to_string(options_.best_by);
     const std::string& name = options_.best_by.name;
     log::info(text + (best ? "  (best" + (name == "loss" ? "" : " " + name) + ")" : ""));
-    write(update, line.dump(), scalars_of(line));
+    write(update, json_text(line), scalars_of(line));
     if (is_heard(ToldEvent::validation))
-        options_.listener->tell(ToldEvent::validation, line.dump());
+        options_.listener->tell(ToldEvent::validation, json_text(line));
 }
 
 void Recorder::saved(std::int64_t update, const std::string& path) {
     if (is_heard(ToldEvent::checkpoint))
         options_.listener->tell(ToldEvent::checkpoint,
-                                Json{{"update", update}, {"path", path}}.dump());
+                                json_text(Json{{"update", update}, {"path", path}}));
 }
 
 void Recorder::goodput(std::int64_t update, const Goodput& goodput) {
@@ -250,7 +267,7 @@ void Recorder::tell_update(const UpdateRecord& record) {
     info["samples_per_second"] = static_cast<double>(record.samples) / seconds;
     info["units_per_second"] = static_cast<double>(record.units) / seconds;
     info["allocation"] = record.allocation;
-    options_.listener->tell(ToldEvent::update, info.dump());
+    options_.listener->tell(ToldEvent::update, json_text(info));
 }
 
 void Recorder::event(std::int64_t update, const std::string& message, log::Level level) {
@@ -258,7 +275,7 @@ void Recorder::event(std::int64_t update, const std::string& message, log::Level
         return;
     log::once(level, "update " + std::to_string(update) + ": " + message);
     const Json line{{"kind", "event"}, {"update", update}, {"message", message}};
-    write(update, line.dump(), {});
+    write(update, json_text(line), {});
 }
 
 void Recorder::write(std::int64_t update,

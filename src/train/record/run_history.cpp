@@ -9,6 +9,7 @@
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/files/file_text.hpp"
 #include "hetseq/util/files/temporary_name.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/json_number.hpp"
 #include "hetseq/util/log.hpp"
 
@@ -183,7 +184,7 @@ std::vector<RunStart> read_run_history(const std::filesystem::path& file, Damage
         std::vector<RunStart> starts;
         if (!text)
             return starts;
-        const auto json = nlohmann::json::parse(*text);
+        const auto json = parse_json<nlohmann::json>(*text);
         for (const nlohmann::json& start : json.at("starts"))
             starts.push_back(start_of(start));
         return starts;
@@ -307,7 +308,7 @@ void RunHistory::write() const {
     const std::filesystem::path temporary = temporary_beside(file_);
     std::error_code ignored;
     std::ofstream out(temporary);
-    out << nlohmann::ordered_json{{"starts", starts}}.dump(1) << '\n';
+    out << json_text(nlohmann::ordered_json{{"starts", starts}}, 1) << '\n';
     out.close();  // where a file system says whether there was room
     if (out)
         std::filesystem::rename(temporary, file_, ignored);

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "hetseq/util/clock.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/comm/host_comm.hpp"
@@ -375,7 +376,7 @@ std::string Summary::json(const TrainerReport& report) const {
         if (report.best_valid)
             json["valid"]["best"] = evaluation_json(*report.best_valid, report.best_update);
     }
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace hetseq

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
@@ -22,6 +23,7 @@
 #include "hetseq/data/loading/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/data/order/keyed_permutation.hpp"
+#include "hetseq/model/model.hpp"
 #include "hetseq/train/pass.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
 #include "hetseq/train/validation/kept_memory.hpp"
@@ -100,6 +102,45 @@ private:
 
 double normalised(double sum, double weight) {
     return weight == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / weight;
+}
+
+// What `Sums::values` has, one after the other.
+struct SumsByKind {
+    SumsByKind(std::span<const double> sums, const Model& model)
+        : losses{sums.first(model.loss_terms().size())},
+          metrics{sums.subspan(losses.size(), model.metrics().size())},
+          scores{sums.subspan(losses.size() + metrics.size(),
+                              sums.size() - 2 * losses.size() - metrics.size())},
+          weights{sums.last(losses.size())} {}
+
+    std::span<const double> losses;
+    std::span<const double> metrics;
+    std::span<const double> scores;   // of the corpus's scorer, if there is one
+    std::span<const double> weights;  // of losses
+};
+
+// Losses, metrics and perplexities.
+Evaluation evaluation_of(const Model& model, const SumsByKind& sums) {
+    Evaluation evaluation;
+    const auto terms = model.loss_terms();
+    for (std::size_t j = 0; j < terms.size(); ++j)
+        evaluation.losses.push_back({.name = terms[j],
+                                     .value = normalised(sums.losses[j], sums.weights[j]),
+                                     .has_weight = sums.weights[j] != 0});
+    const auto metrics = model.metrics();
+    for (std::size_t m = 0; m < metrics.size(); ++m) {
+        const double weight = sums.weights[metrics[m].term];
+        evaluation.metrics.push_back({.name = metrics[m].name,
+                                      .value = normalised(sums.metrics[m], weight),
+                                      .is_share = metrics[m].is_share,
+                                      .has_weight = weight != 0});
+    }
+    for (const PerplexitySchema& perplexity : model.perplexities())
+        evaluation.metrics.push_back({.name = perplexity.name,
+                                      .value = std::exp(evaluation.value_of(perplexity.of)),
+                                      .is_share = false,
+                                      .has_weight = evaluation.has_weight(perplexity.of)});
+    return evaluation;
 }
 
 }  // namespace
@@ -190,53 +231,37 @@ std::vector<double> Evaluator::scores(CorpusScorer& scorer, std::span<const doub
     return values;
 }
 
-Evaluation Evaluator::run(const MicroBatchCap& most) {
-    cap_ = smaller(shares_.cap(), most);
-    const auto begin = std::chrono::steady_clock::now();
-    const at::NoGradGuard no_grad;
-    const auto terms = model_.loss_terms();
-    const auto metrics = model_.metrics();
-    const std::unique_ptr<CorpusScorer> scorer =
-        agree_on(world_, [&] { return model_.corpus_scorer(); });
+// Sums of all ranks, as `Sums::values` has them. Collective.
+std::vector<double> Evaluator::sum_up(CorpusScorer* scorer) {
     std::exception_ptr failure;
     tiling_ = {};
-    std::vector<double> sums = add_up(scorer.get(), failure);
+    std::vector<double> sums = add_up(scorer, failure);
     agree(world_, failure);
     const auto tiling = tiling_.values();
     sums.insert(sums.end(), tiling.begin(), tiling.end());
     world_.all_reduce(std::span<double>(sums), ReduceOp::sum);
     if (!Tiling::holds(std::span{sums}.last(Tiling::terms)))
         throw_unlike_cuts(world_, cuts_);
+    sums.resize(sums.size() - Tiling::terms);
+    return sums;
+}
 
-    Evaluation evaluation;
-    const std::span score_sums =
-        std::span{sums}.subspan(terms.size() + metrics.size(), scorer ? scorer->sums() : 0);
-    const double* weights = score_sums.data() + score_sums.size();
-    const bool is_empty =
-        std::all_of(weights, weights + terms.size(), [](double weight) { return weight == 0; });
-    if (is_empty)
+Evaluation Evaluator::run(const MicroBatchCap& most) {
+    cap_ = smaller(shares_.cap(), most);
+    const auto begin = std::chrono::steady_clock::now();
+    const at::NoGradGuard no_grad;
+    const std::unique_ptr<CorpusScorer> scorer =
+        agree_on(world_, [&] { return model_.corpus_scorer(); });
+    const std::vector<double> sums = sum_up(scorer.get());
+    const SumsByKind by_kind(sums, model_);
+    if (std::ranges::all_of(by_kind.weights, [](double weight) { return weight == 0; }))
         log::warn("none of the " + std::to_string(plan_.samples()) +
                   " samples that are evaluated has a weight in any loss, so that its value is not "
                   "known: give data that have targets");
-    for (std::size_t j = 0; j < terms.size(); ++j)
-        evaluation.losses.push_back({.name = terms[j],
-                                     .value = normalised(sums[j], weights[j]),
-                                     .has_weight = weights[j] != 0});
-    for (std::size_t m = 0; m < metrics.size(); ++m) {
-        const double weight = weights[metrics[m].term];
-        evaluation.metrics.push_back({.name = metrics[m].name,
-                                      .value = normalised(sums[terms.size() + m], weight),
-                                      .is_share = metrics[m].is_share,
-                                      .has_weight = weight != 0});
-    }
-    for (const PerplexitySchema& perplexity : model_.perplexities())
-        evaluation.metrics.push_back({.name = perplexity.name,
-                                      .value = std::exp(evaluation.value_of(perplexity.of)),
-                                      .is_share = false,
-                                      .has_weight = evaluation.has_weight(perplexity.of)});
+    Evaluation evaluation = evaluation_of(model_, by_kind);
     if (scorer) {
         const std::vector<std::string> names = model_.scores();
-        const std::vector<double> values = scores(*scorer, score_sums);
+        const std::vector<double> values = scores(*scorer, by_kind.scores);
         for (std::size_t i = 0; i < names.size(); ++i)
             evaluation.metrics.push_back({.name = names[i],
                                           .value = values[i],

@@ -4,6 +4,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/file_text.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/json_number.hpp"
 
 #include <nlohmann/json.hpp>
@@ -53,12 +54,12 @@ std::string manifest_json(const Manifest& manifest) {
     Json json{{"format", Manifest::format}, {"files", Json::object()}};
     for (const auto& [name, digest] : manifest.files)
         json["files"][name] = {{"bytes", digest.bytes}, {"xxh64", checksum_text(digest.xxh64)}};
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 Manifest parse_manifest(const std::string& text, const std::filesystem::path& path) {
     try {
-        return from_json(ReadJson::parse(text));
+        return from_json(parse_json<ReadJson>(text));
     } catch (const std::exception& error) {
         throw BadData(path.string() + " is not a manifest", error.what());
     }

@@ -7,6 +7,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/regular_file.hpp"
+#include "hetseq/util/json.hpp"
 
 #include "safetensors_header.hpp"
 #include <nlohmann/json.hpp>
@@ -95,7 +96,7 @@ std::string header_text(const std::vector<SafetensorEntry>& entries,
                               {"shape", entry.shape},
                               {"data_offsets", {entry.begin, entry.end}}};
     }
-    std::string text = header.dump();
+    std::string text = json_text(header);
     text.resize((text.size() + header_alignment - 1) / header_alignment * header_alignment, ' ');
     return text;
 }

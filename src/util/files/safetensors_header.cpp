@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/json_number.hpp"
 
 #include <nlohmann/json.hpp>
@@ -87,7 +88,7 @@ public:
     explicit HeaderParser(const std::filesystem::path& path) : path_{path} {}
 
     SafetensorsHeader parse(const std::string& text, std::uint64_t data_bytes) const {
-        const json root = parse_json(text);
+        const json root = checked_root(text);
         SafetensorsHeader header;
         for (const auto& [name, value] : root.items()) {
             if (name == "__metadata__")
@@ -110,14 +111,14 @@ private:
             path_.string() + " is not a valid safetensors file", why, "write or download it again");
     }
 
-    json parse_json(const std::string& text) const {
+    json checked_root(const std::string& text) const {
         HeaderChecks checks;
         json::sax_parse(text, &checks);
         if (!checks.problem.empty())
             fail(checks.problem);
         json root;
         try {
-            root = json::parse(text);
+            root = parse_json<json>(text);
         } catch (const json::exception& error) {
             fail(std::string("its header is not JSON: ") + error.what());
         }
@@ -160,7 +161,7 @@ private:
         const auto type = value.is_string() ? safetensor_type(value.get<std::string>())
                                             : std::optional<SafetensorType>{};
         if (!type)
-            fail("tensor '" + name + "' has the unknown dtype " + value.dump());
+            fail("tensor '" + name + "' has the unknown dtype " + json_text(value));
         return *type;
     }
 

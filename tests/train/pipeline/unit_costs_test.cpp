@@ -15,7 +15,7 @@ class MeasureUnitsTest : public testing::Test {
 protected:
     // Those of BERT: embeddings, two layers, the last one, heads.
     std::vector<UnitCost> measured(std::int64_t count, std::int64_t recomputed = 0) {
-        return measure_units(*model_, texts(0, count), [&] {
+        return measure_units(*model_, texts(0, count), pauses_, [&] {
             ++prepared_;
             initialise_parameters(*model_, 3);
             model_->recompute(recomputed > 0 ? model_->recomputable_layers() : 0);
@@ -24,6 +24,7 @@ protected:
 
     std::shared_ptr<Model> model_ = untied_bert();
     int prepared_ = 0;
+    Pauses pauses_ = Pauses::unlikely;
 };
 
 TEST_F(MeasureUnitsTest, EachKindIsMeasuredOnce) {
@@ -57,6 +58,21 @@ TEST_F(MeasureUnitsTest, CostsArePlausible) {
     }
     EXPECT_NEAR(costs[1].output_mb, hidden / (1 << 20), 1e-9);
     EXPECT_EQ(costs.back().output_mb, 0);
+}
+
+// Nothing stops this process for long, so that both ways to measure give times of one size.
+TEST_F(MeasureUnitsTest, APausedRankMeasuresTheSameInProcessorTime) {
+    const double plain = measured(8)[1].backward_ms;
+
+    pauses_ = Pauses::likely;
+    const std::vector<UnitCost> costs = measured(8);
+
+    for (const UnitCost& cost : costs) {
+        EXPECT_GT(cost.forward_ms, 0);
+        EXPECT_GT(cost.backward_ms, 0);
+    }
+    EXPECT_GT(costs[1].backward_ms, plain / 20);
+    EXPECT_LT(costs[1].backward_ms, plain * 20);
 }
 
 TEST_F(MeasureUnitsTest, MoreSamplesKeepMoreAndARecomputedLayerLess) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -300,6 +301,33 @@ TEST_F(RecorderTest, WaitingIsToldOfTheUpdatesWhoseTimesAreKnown) {
     EXPECT_THAT(log,
                 testing::AllOf(testing::HasSubstr("step 15 ms  slowest rank 0 waits 20 %"),
                                testing::HasSubstr("step 35 ms  slowest rank 0 waits 20 %")));
+}
+
+TEST_F(RecorderTest, TimesOfRanksAreToldByName) {
+    Recorder recorder = make(1);
+    UpdateRecord record{
+        .update = 1, .epoch = 1, .losses = {1, 10}, .step_ms = 10, .allocation = {6, 2}};
+    record.rank_times[RankTime::data] = {3, 4};
+    record.rank_times[RankTime::optimizer] = {std::nan(""), 2};
+
+    recorder.train(record);
+
+    EXPECT_EQ(lines()[0]["rank_data_ms"], (Json{3, 4}));
+    EXPECT_EQ(lines()[0]["rank_optimizer_ms"], (Json{nullptr, 2}));
+    EXPECT_FALSE(lines()[0].contains("rank_wait_ms"));
+    const std::string events = event_files().begin()->second;
+    EXPECT_THAT(events,
+                testing::AllOf(testing::HasSubstr("data_ms/rank-1"),
+                               testing::HasSubstr("optimizer_ms/rank-1"),
+                               testing::Not(testing::HasSubstr("optimizer_ms/rank-0"))));
+}
+
+TEST_F(RecorderTest, EachIntervalAndTheLastUpdateHaveALine) {
+    const Recorder recorder = make(3);
+
+    EXPECT_FALSE(recorder.is_due(2));
+    EXPECT_TRUE(recorder.is_due(3));
+    EXPECT_TRUE(recorder.is_due(4));
 }
 
 // Standard error as a terminal while it lives.

@@ -16,12 +16,16 @@ struct UnitCost {
     double output_mb = 0;  // that the next unit gets; its gradient is as large, where one is sent
 };
 
+/// Whether a rank's threads stand still for a while, again and again: a CPU quota has them wait.
+enum class Pauses { unlikely, likely };
+
 /// Measures the units of a model's chain on a micro-batch, in this rank's arithmetic, one at a
-/// time: no more of the model has memory. Units of one kind are taken to cost the same. `prepare`
-/// gives values, and a device, to the parameters of the unit that is held; afterwards the model
-/// holds none. Costs by unit. Throws what computing throws.
+/// time: no more of the model has memory. Units of one kind are taken to cost the same. With
+/// pauses it takes longer. `prepare` gives values, and a device, to the parameters of the unit that
+/// is held; afterwards the model holds none. Costs by unit. Throws what computing throws.
 std::vector<UnitCost> measure_units(Model& model,
                                     const MicroBatch& batch,
+                                    Pauses pauses,
                                     const std::function<void()>& prepare);
 
 /// What lies between, or beyond, the costs of micro-batches of `small` and `large` samples or

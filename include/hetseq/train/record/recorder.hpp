@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/rank_time.hpp"
 #include "hetseq/state/evaluation.hpp"
 #include "hetseq/state/training_state.hpp"
 #include "hetseq/train/record/metrics_file.hpp"
@@ -34,8 +35,9 @@ struct UpdateRecord {
     std::int64_t samples = 0;
     std::int64_t units = 0;
     double step_ms = 0;
-    std::vector<std::int64_t> allocation;  // units by rank
-    std::vector<double> compute_ms;        // by rank, of the update before
+    std::vector<std::int64_t> allocation;             // units by rank
+    std::vector<double> compute_ms;                   // by rank, of the update before
+    ByRankTime<std::vector<double>> rank_times = {};  // where a line is due: its updates' means
 };
 
 /// Tells the user how a run goes: by log lines, a progress bar on a terminal, metrics.jsonl and,
@@ -56,6 +58,8 @@ public:
     /// `folder` may be null: nothing is written then.
     Recorder(const RunFolder* folder, int rank, Options options);
 
+    /// Whether a line is written behind that update, counted from 1. The same on all ranks.
+    bool is_due(std::int64_t update) const noexcept;
     void train(const UpdateRecord& record);
     void valid(std::int64_t update, std::int64_t epoch, const Evaluation& evaluation, bool best);
     void event(std::int64_t update,

@@ -37,6 +37,7 @@ public:
 
 private:
     std::vector<double> add_up(CorpusScorer* scorer, std::exception_ptr& failure);
+    std::vector<double> sum_up(CorpusScorer* scorer);
     std::vector<double> scores(CorpusScorer& scorer, std::span<const double> sums) const;
     void request(std::int64_t batch);
 

@@ -16,6 +16,7 @@
 #include "hetseq/util/files/manifest.hpp"
 #include "hetseq/util/files/safetensors.hpp"
 #include "hetseq/util/files/staged_folder.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/state/checkpoint_folder.hpp"
@@ -105,7 +106,7 @@ Json config_of_transformers(const fs::path& folder) {
                         "there is no " + path.string(),
                         "its tensors have the names of the model's own parts: read them in Python "
                         "by safetensors.torch.load_file");
-    Json config = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    Json config = parse_json_or_discard<Json>(*text);
     if (!config.is_object())
         throw BadData(path.string() + " holds no JSON object", "", "write it again");
     if (!config.contains("model_type") || !config["model_type"].is_string())
@@ -184,17 +185,17 @@ ExportedModel model_of(const ExportSource& source, const Parts& parts) {
     const ExportPart part = parts.exports.has(type) ? parts.exports.get(type) : ExportPart{};
     if (part.check)
         part.check(source.folder);
-    ExportedModel model{config.dump(), tensors_of(source.files), text_files_in(source.folder)};
+    ExportedModel model{json_text(config), tensors_of(source.files), text_files_in(source.folder)};
     check_same_model(source, model.tensors);
     if (part.change) {
         part.change(source.folder, model);
-        config = Json::parse(model.config);
+        config = parse_json<Json>(model.config);
     }
     std::sort(model.tensors.begin(), model.tensors.end(), [](const auto& a, const auto& b) {
         return a.name < b.name;
     });
     describe_type(model.tensors, config);
-    model.config = config.dump(2) + "\n";
+    model.config = json_text(config, 2) + "\n";
     return model;
 }
 
@@ -230,12 +231,12 @@ std::string summary_of(const ExportedModel& model,
     std::int64_t parameters = 0;
     for (const NamedTensor& tensor : model.tensors)
         parameters += tensor.tensor.numel();
-    const Json config = Json::parse(model.config);
+    const Json config = parse_json<Json>(model.config);
     std::string network = config["model_type"].get<std::string>();
     if (const auto classes = config.find("architectures");
         classes != config.end() && classes->is_array())
         for (const Json& name : *classes)
-            network += ", " + (name.is_string() ? name.get<std::string>() : name.dump());
+            network += ", " + (name.is_string() ? name.get<std::string>() : json_text(name));
     return format_table(std::vector<std::vector<std::string>>{
         {"model", (from.size() > 1 ? "mean of " : "") + join(from, ", ")},
         {"network", network},

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/command_line/option_parser.hpp"
@@ -42,7 +43,7 @@ using Json = nlohmann::ordered_json;
 
 void print(const HostComm& world, const Json& result) {
     if (world.rank() == 0)
-        std::puts(result.dump(2).c_str());
+        std::puts(json_text(result, 2).c_str());
 }
 
 Json spread_json(const Distribution& values) {

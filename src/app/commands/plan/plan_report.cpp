@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/plan/all_reduce_time.hpp"
@@ -281,7 +282,7 @@ std::string plan_json(const PlanReport& report) {
     json["taken"] = report.taken;
     json["layouts"] = layouts_json(report.cluster, report.layouts);
     json["best_layout"] = best_layout_json(report.cluster, report.layouts);
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace hetseq

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "hetseq/util/json.hpp"
 #include "hetseq/state/step_cost_file.hpp"
 
 namespace hetseq {
@@ -87,7 +88,7 @@ Json roofline_json(const StepCounts& counts, Precision precision, std::span<cons
     for (const GpuPeaks& gpu : gpus)
         json["devices"][gpu.name] = gpu_json(counts, precision, gpu);
     if (gpus.size() == 1)
-        json["cost"] = Json::parse(step_cost_json(roofline_cost(counts, gpus.front())));
+        json["cost"] = parse_json<Json>(step_cost_json(roofline_cost(counts, gpus.front())));
     return json;
 }
 

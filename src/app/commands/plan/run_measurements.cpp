@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/command_line/option_parser.hpp"
 #include "hetseq/state/measured_chain_json.hpp"
@@ -31,7 +32,7 @@ ReadJson read_summary(const fs::path& path) {
                            "a run writes it at its end",
                            "name the --save-dir of a finished run");
     try {
-        return ReadJson::parse(file);
+        return parse_json<ReadJson>(file);
     } catch (const ReadJson::exception& error) {
         throw BadData(path.string() + " is not JSON", error.what(), "name another run");
     }
@@ -41,7 +42,7 @@ ReadJson read_summary(const fs::path& path) {
 double measured(const MeasuredRun& run, const ReadJson& json, const char* key) {
     const double value = json.at(key).get<double>();
     if (!(value >= 0 && value <= most_measured))
-        throw BadData(run.name + "/summary.json: '" + key + "' is " + json.at(key).dump(),
+        throw BadData(run.name + "/summary.json: '" + key + "' is " + json_text(json.at(key)),
                       "no run measures that",
                       "name another run");
     return value;
@@ -49,7 +50,7 @@ double measured(const MeasuredRun& run, const ReadJson& json, const char* key) {
 
 StepCost step_cost_of(const MeasuredRun& run, const ReadJson& json) {
     try {
-        return parse_step_cost(json.dump());
+        return parse_step_cost(json_text(json));
     } catch (const BadData& error) {
         throw BadData(run.name + "/summary.json: " + error.what(), "", "name another run");
     }

@@ -13,6 +13,7 @@
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/checksum.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
@@ -169,7 +170,7 @@ std::string as_json(const PredictionSummary& summary) {
     json["samples"] = summary.all_samples();
     json["samples_by_rank"] = summary.samples;
     json["seconds"] = summary.seconds;
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 std::string as_text(const PredictionSummary& summary) {
@@ -187,17 +188,79 @@ std::string as_text(const PredictionSummary& summary) {
     return format_table(rows);
 }
 
-}  // namespace
+// What each rank needs to predict its blocks.
+struct Predicting {
+    BatchReader reader;
+    std::shared_ptr<const Collator> collator;
+    std::shared_ptr<Model> model;
+    at::Device device;
 
-// Without data and a file for what is said of them, it is the text on standard input.
-int predict_command(const CommandContext& context) {
+    ReadBlock read() {
+        return [this](std::int64_t block) { return reader.read(block, *collator); };
+    }
+    Predict predict() {
+        return [this](BatchToPredict& batch) { return predicted(*model, device, batch); };
+    }
+};
+
+// Collective.
+Predicting load_predicting(const CommandContext& context,
+                           const FilePrediction& options,
+                           const RunSettings& settings) {
     const HostComm& world = context.world;
-    const bool takes_lines = agree_on(world, [&] {
-        return typed_options(context.words.options).data.empty() &&
-               context.words.read(predict_options()).output.empty();
-    });
-    if (takes_lines)
-        return predict_text(context);
+    const std::shared_ptr<Model> model = agree_on(
+        world, [&] { return load_predicting_model(options.run, settings, context.parts); });
+    const std::string data =
+        locate(world, required_data(settings.options()), settings.schema).files;
+    return {.reader = BatchReader(world,
+                                  data,
+                                  without_missing_targets(world, data, settings.schema),
+                                  options.run.batch_samples),
+            .collator =
+                context.parts.batchings.get(settings.options().batching)(settings.options().parts),
+            .model = model,
+            .device = settings.device};
+}
+
+// Rank 0's part of the work, after which the file is complete, and what is told of it.
+PredictionSummary predict_on_first(const HostComm& world,
+                                   Predicting& predicting,
+                                   PredictionFile& file,
+                                   PredictionSummary summary) {
+    Mailbox mailbox(world);
+    ProgressLine line(ProgressLine::Streams::free);
+    const std::int64_t samples = predicting.reader.samples();
+    const auto show = [&](std::int64_t done) {
+        line.show([&](double seconds) { return progress_text(done, samples, seconds); });
+    };
+    PredictionOutcome outcome;
+    {
+        PredictionWorker own(predicting.predict(), predicting.device);
+        outcome = run_predictions({.mailbox = mailbox,
+                                   .own = own,
+                                   .read = predicting.read(),
+                                   .blocks = predicting.reader.blocks(),
+                                   .samples = samples,
+                                   .progress = show},
+                                  file);
+    }
+    summary.seconds = line.seconds();
+    summary.samples = outcome.samples;
+    summary.datasets = file.datasets();
+    agree(world, outcome.failure);
+    agree_on(world, [&] { summary.bytes = file.commit(); });
+    return summary;
+}
+
+// The other ranks' part of it.
+void predict_for_first(const HostComm& world, Predicting& predicting) {
+    Mailbox mailbox(world);
+    agree(world, serve_predictions(mailbox, predicting.read(), predicting.predict()));
+    agree_on(world, [] {});  // the file is complete
+}
+
+int predict_into_file(const CommandContext& context) {
+    const HostComm& world = context.world;
     const bool is_first = world.rank() == 0;
     const FilePrediction options = agree_on(world, [&] { return file_prediction(context.words); });
     const GivenOptions given = agree_on(world, [&] {
@@ -207,16 +270,7 @@ int predict_command(const CommandContext& context) {
     });
     const RunSettings settings =
         set_up_ranks(world, settle_options(world, given, context.parts), context.parts);
-    const std::shared_ptr<Model> model = agree_on(
-        world, [&] { return load_predicting_model(options.run, settings, context.parts); });
-    const std::string data =
-        locate(world, required_data(settings.options()), settings.schema).files;
-    BatchReader reader(world,
-                       data,
-                       without_missing_targets(world, data, settings.schema),
-                       options.run.batch_samples);
-    const auto collator =
-        context.parts.batchings.get(settings.options().batching)(settings.options().parts);
+    Predicting predicting = load_predicting(context, options, settings);
     // The file is begun before there is work to lose.
     std::optional<PredictionFile> file;
     PredictionSummary summary;
@@ -224,45 +278,26 @@ int predict_command(const CommandContext& context) {
         if (!is_first)
             return;
         summary = begin_summary(options, settings);
-        file.emplace(options.output, reader.samples());
+        file.emplace(options.output, predicting.reader.samples());
         describe(*file, options, summary);
     });
-    const ReadBlock read = [&](std::int64_t block) { return reader.read(block, *collator); };
-    const Predict predict = [&](BatchToPredict& batch) {
-        return predicted(*model, settings.device, batch);
-    };
-    Mailbox mailbox(world);
     return run_or_end(context.meeting, [&] {
-        if (!is_first) {
-            agree(world, serve_predictions(mailbox, read, predict));
-            agree_on(world, [] {});
-            return;
-        }
-        ProgressLine line(ProgressLine::Streams::free);
-        PredictionOutcome outcome;
-        {
-            PredictionWorker own(predict, settings.device);
-            outcome =
-                run_predictions({.mailbox = mailbox,
-                                 .own = own,
-                                 .read = read,
-                                 .blocks = reader.blocks(),
-                                 .samples = reader.samples(),
-                                 .progress =
-                                     [&](std::int64_t done) {
-                                         line.show([&](double seconds) {
-                                             return progress_text(done, reader.samples(), seconds);
-                                         });
-                                     }},
-                                *file);
-        }
-        summary.seconds = line.seconds();
-        summary.samples = outcome.samples;
-        summary.datasets = file->datasets();
-        agree(world, outcome.failure);
-        agree_on(world, [&] { summary.bytes = file->commit(); });
+        if (!is_first)
+            return predict_for_first(world, predicting);
+        summary = predict_on_first(world, predicting, *file, std::move(summary));
         std::fputs((settings.options().json ? as_json(summary) : as_text(summary)).c_str(), stdout);
     });
+}
+
+}  // namespace
+
+// Without data and a file for what is said of them, it is the text on standard input.
+int predict_command(const CommandContext& context) {
+    const bool takes_lines = agree_on(context.world, [&] {
+        return typed_options(context.words.options).data.empty() &&
+               context.words.read(predict_options()).output.empty();
+    });
+    return takes_lines ? predict_text(context) : predict_into_file(context);
 }
 
 }  // namespace hetseq

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
@@ -133,7 +134,7 @@ std::string prepared_bert_json(const PreparedBert& prepared) {
                                   {"shards", set.shards},
                                   {"shard_bytes", set.shard_bytes}};
     }
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 void prepare_bert_of(const CommandContext& context) {

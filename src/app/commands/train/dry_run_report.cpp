@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 
@@ -112,7 +113,7 @@ std::string dry_run_json(const DryRunReport& report, const RunSettings& settings
             json["ranks"].push_back(
                 rank_json(rank, report.memory[static_cast<std::size_t>(rank.rank)], settings));
     }
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace hetseq

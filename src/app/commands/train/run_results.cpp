@@ -6,6 +6,7 @@
 
 #include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/util/files/file_text.hpp"
+#include "hetseq/util/json.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
@@ -35,13 +36,13 @@ bool is_younger(const std::filesystem::path& file, const std::filesystem::path& 
 void note_finished(const RunFolder& folder) {
     using Json = nlohmann::ordered_json;
     const auto text = read_file_text(folder.summary());
-    Json summary = text ? Json::parse(*text, nullptr, false) : Json();
+    Json summary = text ? parse_json_or_discard<Json>(*text) : Json();
     if (!summary.is_object() || !summary.contains("status") || summary["status"] == "finished")
         return;
     summary["status"] = "finished";
     summary["stopped_by"] = nullptr;
     folder.require_lease();
-    write_atomically(folder.summary(), summary.dump(2) + "\n");
+    write_atomically(folder.summary(), json_text(summary, 2) + "\n");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "told_events.hpp"
 
+#include "hetseq/util/json.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/state/run_listener.hpp"
@@ -47,7 +48,7 @@ void tell_start(const CommandContext& context,
                         {"update", training.updates_done()},
                         {"updates", training.length().updates},
                         {"run", folder != nullptr ? Json(folder->path().string()) : Json()}};
-        listener->tell(ToldEvent::start, info.dump());
+        listener->tell(ToldEvent::start, json_text(info));
     });
 }
 
