@@ -1,9 +1,9 @@
 # What is compiled together, and what with LibTorch's precompiled header.
 include_guard(GLOBAL)
 
-# A batch of 16 takes up to 1.5 GB of memory to compile.
+# A batch of 32 takes up to 1.5 GB of memory to compile.
 option(HETSEQ_UNITY "Compile several sources as one unit: half the time for all, more for one that changes" ON)
-set(HETSEQ_UNITY_BATCH 16 CACHE STRING "Sources in one unit with HETSEQ_UNITY")
+set(HETSEQ_UNITY_BATCH 32 CACHE STRING "Sources in one unit with HETSEQ_UNITY")
 
 # hetseq_compile_together(<target>): the units of several sources are not CMake's, which hold absolute paths: ccache
 # would share none of them between clones. They are written when all sources and their properties are known. The target's

@@ -21,7 +21,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ShardHeader, samples, datasets)
 namespace {
 
 constexpr std::size_t most_integer_bytes = 8;
-constexpr hsize_t most_rows = hsize_t{1} << 40;
+constexpr hsize_t most_rows_of_shard = hsize_t{1} << 40;
 constexpr std::size_t most_links = 10000;
 
 constexpr const char* prepare_anew = "prepare the file anew, or name the right files";
@@ -152,7 +152,7 @@ void check_size(const std::vector<hsize_t>& lengths, const std::string& place) {
     std::string text;
     for (std::size_t i = 0; i < lengths.size(); ++i) {
         text += (i > 0 ? " x " : "") + std::to_string(lengths[i]);
-        const hsize_t most = i == 0 ? most_rows : static_cast<hsize_t>(most_row_values);
+        const hsize_t most = i == 0 ? most_rows_of_shard : static_cast<hsize_t>(most_row_values);
         if (lengths[i] > most || (i > 0 && lengths[i] > 0 && row_values > most / lengths[i]))
             throw BadData(
                 place + " is too large",

@@ -19,7 +19,7 @@ namespace hetseq {
 
 namespace {
 
-bool is_alive(int process) {
+bool process_lives(int process) {
     const std::optional<ProcessStat> stat = process_stat(process);
     return stat && !stat->has_ended();
 }
@@ -78,10 +78,10 @@ KilledRanks make_killed_ranks(const HostComm& world) {
     for (std::size_t rank = 0; rank < machines.size(); ++rank) {
         const auto process = static_cast<int>(processes[rank]);
         // Containers of one machine may not see each other's processes.
-        if (machines[rank] == own && is_alive(process))
+        if (machines[rank] == own && process_lives(process))
             locals.push_back({static_cast<int>(rank), process, hosts[rank]});
     }
-    return {std::move(locals), world.rank(), {is_alive, [] { return memory_kills(); }}};
+    return {std::move(locals), world.rank(), {process_lives, [] { return memory_kills(); }}};
 }
 
 }  // namespace hetseq
