@@ -139,7 +139,7 @@ TrainerReport Trainer::run() {
         const bool goes_on = is_late() ? update_late() : update_at_once();
         if (!goes_on)
             break;
-        record(1000 * (monotonic_seconds() - begin));
+        record(begin);
         compare_replicas_when_due();
         validate_when_due();
         save_when_due();
@@ -417,7 +417,27 @@ void Trainer::skip(Verdict verdict) {
         skipped_.skip(verdict, done_share_, {Mode::train, run_.seed, update_}, report_);
 }
 
-void Trainer::record(double step_ms) {
+// This rank's times of the update that is applied.
+RankTimes Trainer::own_times() const {
+    RankTimes times = done_.times;
+    if (!parts_.parameters.state_ranges().empty()) {
+        times[RankTime::wait] = step_.ms(RankTime::wait) + gather_wait_ms_;
+        times[RankTime::reduce] = step_.ms(RankTime::reduce) + gather_.own_ms();
+    }
+    return times;
+}
+
+// Each rank's, where a line of metrics.jsonl is due.
+ByRankTime<std::vector<double>> Trainer::gather_times(const RankTimes& own) {
+    interval_times_.add(own);
+    return parts_.recorder.is_due(update_ + 1) ? interval_times_.take(parts_.world)
+                                               : ByRankTime<std::vector<double>>{};
+}
+
+void Trainer::record(double begin_s) {
+    const RankTimes own = own_times();
+    const auto rank_times = gather_times(own);  // waits for the others, as the next update would
+    const double step_ms = 1000 * (monotonic_seconds() - begin_s);
     const PendingUpdate& told = done_.told;
     report_.updates = update_ + 1;
     report_.loss_scale = step_.loss_scale().state();
@@ -427,24 +447,20 @@ void Trainer::record(double step_ms) {
     report_.units += told.units;
     report_.values += done_.padding.values;
     report_.padded_values += done_.padding.padded_values;
-    TimedUpdate times{.step_ms = step_ms,
-                      .times = done_.times,
-                      .finish_ratio = done_.finish_ratio,
-                      .samples = told.samples,
-                      .units = told.units,
-                      .own_units = own_units(told.allocation, parts_.world.rank()),
-                      .is_full = told.is_full,
-                      .computed = is_late() ? computed_ : 1,
-                      .is_timed = !is_late() || computed_ == 1,
-                      .cut_since = std::max<std::int64_t>(0, done_.cut_since - first_update_)};
-    if (!parts_.parameters.state_ranges().empty()) {
-        times.times[RankTime::wait] = step_.ms(RankTime::wait) + gather_wait_ms_;
-        times.times[RankTime::reduce] = step_.ms(RankTime::reduce) + gather_.own_ms();
-    }
+    const TimedUpdate times{
+        .step_ms = step_ms,
+        .times = own,
+        .finish_ratio = done_.finish_ratio,
+        .samples = told.samples,
+        .units = told.units,
+        .own_units = own_units(told.allocation, parts_.world.rank()),
+        .is_full = told.is_full,
+        .computed = is_late() ? computed_ : 1,
+        .is_timed = !is_late() || computed_ == 1,
+        .cut_since = std::max<std::int64_t>(0, done_.cut_since - first_update_)};
     if (step_.timing().is_regular && update_ > first_update_)
         report_.pass_ms.add(step_.timing().pass_ms);
     report_.times.add(times);
-    interval_times_.add(times.times);
     pace_.updated(step_ms / 1000);
     const double copying_s = std::exchange(copying_ms_, 0) / 1000;
     if (parts_.history != nullptr) {
@@ -464,9 +480,7 @@ void Trainer::record(double step_ms) {
                            .step_ms = step_ms,
                            .allocation = told.allocation,
                            .compute_ms = done_.compute_ms,
-                           .rank_times = parts_.recorder.is_due(update_ + 1)
-                                             ? interval_times_.take(parts_.world)
-                                             : ByRankTime<std::vector<double>>{}});
+                           .rank_times = rank_times});
 }
 
 // The first update shows a model that is not the same on all ranks by itself.

@@ -157,7 +157,9 @@ private:
     void note_own_time(double waited_ms);
     void skip(Verdict verdict);
     UpdateFigures figures_of(const LoadedShare& share) const;
-    void record(double step_ms);
+    RankTimes own_times() const;
+    ByRankTime<std::vector<double>> gather_times(const RankTimes& own);
+    void record(double begin_s);
     void compare_replicas_when_due();
     void compare_replicas();
     void validate_when_due();
