@@ -36,7 +36,7 @@ def expected_curves(path):
 
 def expected_goodput(path):
     told = json.loads(path.read_text())["goodput"]
-    parts = ("lost", "starting", "between", "validating", "saving")
+    parts = ("lost", "starting", "between", "validating", "saving", "other")
     return {"goodput/share": told["share"], **{f"goodput/{part}": told[f"{part}_s"] / told["seconds"] for part in parts}}
 
 
