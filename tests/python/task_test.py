@@ -38,7 +38,7 @@ class DescriptionTest(unittest.TestCase):
         for own in ({"losses": ["loss", "nll"]}, {"metrics": ["loss"], "losses": ["nll"]}):
             with self.assertRaisesRegex(TaskError, "'loss' is the name of the sum of all losses"):
                 self.described(**own)
-        for own in ({"metrics": ["seconds"]}, {"losses": ["kind"]}):
+        for own in ({"metrics": ["seconds"]}, {"metrics": ["rank_wait_ms"]}, {"losses": ["kind"]}):
             with self.assertRaisesRegex(TaskError, "cannot be the name of a loss or a metric.*metrics.jsonl"):
                 self.described(**own)
         with self.assertRaisesRegex(TaskError, "field 'x_lengths' has the name under which"):
