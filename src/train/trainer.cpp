@@ -404,7 +404,7 @@ void Trainer::note_own_time(double waited_ms) {
 void Trainer::note_optimizer_time() {
     if (const auto ms = parameter_update_.take_ms()) {
         report_.times.add_late(RankTime::optimizer, *ms);
-        interval_times_.add_late(RankTime::optimizer, *ms);
+        interval_times_.add(RankTime::optimizer, *ms);
     }
 }
 

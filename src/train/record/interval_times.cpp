@@ -13,10 +13,10 @@ namespace hetseq {
 void IntervalTimes::add(const RankTimes& times) {
     for (const RankTimeText& text : rank_time_texts)
         if (const auto& ms = times[text.time])
-            add_late(text.time, *ms);
+            add(text.time, *ms);
 }
 
-void IntervalTimes::add_late(RankTime time, double ms) {
+void IntervalTimes::add(RankTime time, double ms) {
     sums_[time].ms += ms;
     ++sums_[time].count;
 }

@@ -37,7 +37,7 @@ TEST(IntervalTimesTest, ARankWithoutTheTimeHasNoNumber) {
     IntervalTimes times;
 
     if (world.rank() == 0)
-        times.add_late(RankTime::optimizer, 3);
+        times.add(RankTime::optimizer, 3);
     const auto means = times.take(world)[RankTime::optimizer];
 
     ASSERT_EQ(means.size(), static_cast<std::size_t>(world.size()));

@@ -16,7 +16,7 @@ struct UnitCost {
     double output_mb = 0;  // that the next unit gets; its gradient is as large, where one is sent
 };
 
-/// Whether a rank's threads stand still for a while, again and again: a CPU quota has them wait.
+/// A CPU quota makes a rank's threads stand still for a while, again and again.
 enum class Pauses { unlikely, likely };
 
 /// Measures the units of a model's chain on a micro-batch, in this rank's arithmetic, one at a

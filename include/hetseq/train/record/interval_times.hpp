@@ -11,13 +11,13 @@ class HostComm;
 /// A rank's own times [ms] since the last line of metrics.jsonl.
 class IntervalTimes {
 public:
-    /// Of an update.
+    /// Adds an update's times.
     void add(const RankTimes& times);
-    /// A time that is known later than its update.
-    void add_late(RankTime time, double ms);
+    /// Adds one time, such as one that is known later than the others of its update.
+    void add(RankTime time, double ms);
 
-    /// Each rank's means, in rank order, and begins anew. Not a number where a rank has none; empty
-    /// where no rank has any. Collective over `world`.
+    /// Returns each rank's means, in rank order, and begins anew. A mean is not a number where a
+    /// rank has none; the list is empty where no rank has any. Collective over `world`.
     ByRankTime<std::vector<double>> take(const HostComm& world);
 
 private:

@@ -58,7 +58,7 @@ public:
     /// `folder` may be null: nothing is written then.
     Recorder(const RunFolder* folder, int rank, Options options);
 
-    /// Whether a line is written behind that update, counted from 1. The same on all ranks.
+    /// True if a line follows that update, counted from 1. All ranks get the same answer.
     bool is_due(std::int64_t update) const noexcept;
     void train(const UpdateRecord& record);
     void valid(std::int64_t update, std::int64_t epoch, const Evaluation& evaluation, bool best);
