@@ -260,9 +260,36 @@ bool computes_in_fp32(const std::string& name,
     return true;
 }
 
-// LibTorch calls these operators with a tensor for the result, the last argument.
+// The same of convolutions, which give new tensors.
+bool convolves_in_16_bits(const std::string& name,
+                          torch::jit::Stack::iterator begin,
+                          torch::jit::Stack::iterator end) {
+    static const std::set<std::string> convolutions{"aten::_slow_conv2d_forward",
+                                                    "aten::_slow_conv2d_backward"};
+    return convolutions.count(name) > 0 && std::any_of(begin, end, is_narrow);
+}
+
+void convolve_in_fp32(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    const auto begin = stack->end() - static_cast<std::ptrdiff_t>(op.schema().arguments().size());
+    const at::ScalarType type =
+        std::find_if(begin, stack->end(), is_narrow)->toTensor().scalar_type();
+    for (auto argument = begin; argument != stack->end(); ++argument)
+        if (is_narrow(*argument))
+            *argument = argument->toTensor().to(at::kFloat);
+    op.callBoxed(stack);
+    const auto results = stack->end() - static_cast<std::ptrdiff_t>(op.schema().returns().size());
+    for (auto result = results; result != stack->end(); ++result)
+        *result =
+            changed(*result, [&](const at::Tensor& t) { return t.defined() ? t.to(type) : t; });
+}
+
+// LibTorch calls the other operators with a tensor for the result, the last argument.
 void call_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     const auto begin = stack->end() - static_cast<std::ptrdiff_t>(op.schema().arguments().size());
+    if (convolves_in_16_bits(op.schema().name(), begin, stack->end())) {
+        convolve_in_fp32(op, stack);
+        return;
+    }
     if (op.schema().overload_name() != "out" ||
         !computes_in_fp32(op.schema().name(), begin, stack->end() - 1)) {
         op.callBoxed(stack);
