@@ -237,6 +237,12 @@ bool is_narrow(const c10::IValue& value) {
            c10::isReducedFloatingType(value.toTensor().scalar_type());
 }
 
+void widen(torch::jit::Stack::iterator begin, torch::jit::Stack::iterator end) {
+    for (auto value = begin; value != end; ++value)
+        if (is_narrow(*value))
+            *value = value->toTensor().to(at::kFloat);
+}
+
 // Products of 16 bits are summed in fp32 and rounded once, as tensor cores do; a softmax may read
 // 16 bits and give fp32, or the other way round. The CPU's kernels do so slowly, or not at all.
 bool computes_in_fp32(const std::string& name,
@@ -260,7 +266,7 @@ bool computes_in_fp32(const std::string& name,
     return true;
 }
 
-// The same of convolutions, which give new tensors.
+// Convolutions of 16 bits are computed so too. They give new tensors.
 bool convolves_in_16_bits(const std::string& name,
                           torch::jit::Stack::iterator begin,
                           torch::jit::Stack::iterator end) {
@@ -273,9 +279,7 @@ void convolve_in_fp32(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     const auto begin = stack->end() - static_cast<std::ptrdiff_t>(op.schema().arguments().size());
     const at::ScalarType type =
         std::find_if(begin, stack->end(), is_narrow)->toTensor().scalar_type();
-    for (auto argument = begin; argument != stack->end(); ++argument)
-        if (is_narrow(*argument))
-            *argument = argument->toTensor().to(at::kFloat);
+    widen(begin, stack->end());
     op.callBoxed(stack);
     const auto results = stack->end() - static_cast<std::ptrdiff_t>(op.schema().returns().size());
     for (auto result = results; result != stack->end(); ++result)
@@ -296,9 +300,7 @@ void call_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
         return;
     }
     const at::Tensor out = stack->back().toTensor();
-    for (auto argument = begin; argument != stack->end(); ++argument)
-        if (is_narrow(*argument))
-            *argument = argument->toTensor().to(at::kFloat);
+    widen(begin, stack->end());
     op.callBoxed(stack);
     out.copy_(stack->back().toTensor());
     stack->back() = out;
