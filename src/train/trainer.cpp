@@ -335,7 +335,7 @@ Verdict Trainer::run_step() {
     return verdict;
 }
 
-// Of the wave that has begun, whose share this is.
+// The figures of the wave that has begun. `share` is this rank's share of it.
 UpdateFigures Trainer::figures_of(const LoadedShare& share) const {
     const GlobalBatch& batch = share.batch();
     return {.told = {.epoch = batch.epoch,
@@ -557,7 +557,7 @@ void Trainer::tell_saved() {
         parts_.recorder.saved(*update, parts_.checkpoints->path_of(*update).string());
 }
 
-// What the last checkpoint cost, once it has ended.
+// Once the last checkpoint has ended, its cost is noted.
 void Trainer::note_saved() {
     if (!pace_.is_saving() || parts_.checkpoints->is_under_way())
         return;
@@ -570,7 +570,7 @@ void Trainer::note_saved() {
 }
 
 // Saving goes on in the background. Nobody writes to the tensors before the next optimizer step.
-// Where more updates are pending than the staleness, patience ended the run, which needs no more of
+// If more updates are pending than the staleness, patience ended the run, and it does not need
 // them.
 void Trainer::save(CheckpointReason reason) {
     activity::enter(Phase::saving);
