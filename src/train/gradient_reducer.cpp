@@ -13,6 +13,7 @@
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/gradient_buckets.hpp"
+#include "hetseq/train/pipeline/pair_sum.hpp"
 #include "hetseq/train/pipeline/shared_parameters.hpp"
 
 namespace hetseq {
@@ -76,6 +77,7 @@ void GradientReducer::make_buckets(std::int64_t bucket_bytes, const SharedParame
             {.gradients = own,
              .sent = sent_.defined() ? sent_.narrow(0, bucket.offset, bucket.numel) : own,
              .among = shared != nullptr ? shared->among(bucket.group) : &communicator_,
+             .pair = shared != nullptr ? shared->pair(bucket.group) : nullptr,
              .ranges = ranges_in(bucket, parameters_.state_ranges()),
              .parameters = count,
              .missing = count,
@@ -157,9 +159,10 @@ void GradientReducer::on_gradient_ready(std::size_t parameter) {
 }
 
 // Only in order: a bucket that is ready early waits for those before it, so that all ranks start
-// the same sequence.
+// the same sequence. One of a pair of ranks waits for the end of backward, whose messages go first.
 void GradientReducer::start_ready_buckets() {
-    while (next_ < buckets_.size() && buckets_[next_].missing == 0)
+    while (next_ < buckets_.size() && buckets_[next_].missing == 0 &&
+           buckets_[next_].pair == nullptr)
         start_next();
 }
 
@@ -170,11 +173,17 @@ void GradientReducer::start_next() {
     if (bucket.among != nullptr) {
         if (sent_.defined())
             bucket.sent.copy_(bucket.gradients);
-        bucket.work = is_sharded()
-                          ? bucket.among->start_reduce_scatter_sum(bucket.sent, bucket.ranges)
-                          : bucket.among->start_all_reduce_sum(bucket.sent);
+        bucket.work = start_sum(bucket);
     }
     ++next_;
+}
+
+std::unique_ptr<Work> GradientReducer::start_sum(const Bucket& bucket) {
+    if (bucket.pair != nullptr)
+        return bucket.pair->start(bucket.sent);
+    if (is_sharded())
+        return bucket.among->start_reduce_scatter_sum(bucket.sent, bucket.ranges);
+    return bucket.among->start_all_reduce_sum(bucket.sent);
 }
 
 bool GradientReducer::is_sharded() const noexcept {

@@ -14,6 +14,7 @@ namespace hetseq {
 
 class Communicator;
 class FlatParameters;
+class PairSum;
 class SharedParameters;
 class Work;
 
@@ -93,6 +94,7 @@ private:
         at::Tensor gradients;  // (n), a view
         at::Tensor sent;       // (n), what is summed: the gradients, or a copy of another type
         Communicator* among = nullptr;   // the ranks that sum it; null: this one has all of it
+        const PairSum* pair = nullptr;   // sums it in their place, behind backward
         std::vector<OwnedRange> ranges;  // who has the sums; empty: all ranks
         int parameters = 0;
         int missing = 0;                // parameters whose gradient is not ready yet
@@ -108,6 +110,7 @@ private:
     void put_gradients_back();
     void start_ready_buckets();
     void start_next();
+    std::unique_ptr<Work> start_sum(const Bucket& bucket);
     bool is_sharded() const noexcept;
     void start_status_behind_sums(const Calls& calls);
     Work* wait_for_all_but_last();

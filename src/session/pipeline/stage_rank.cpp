@@ -1,5 +1,6 @@
 #include "hetseq/session/pipeline/stage_rank.hpp"
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,12 +15,18 @@ namespace hetseq {
 
 namespace {
 
-std::vector<int> peers_of(const Stage& stage) {
-    std::vector<int> peers;
+// Only one worker's ranks sum by messages: those of several sum while backward goes on.
+std::vector<int> peers_of(const Stage& stage,
+                          const SharedParameters& shared,
+                          const PipelineLayout& layout) {
+    std::set<int> peers;
     for (const int peer : {stage.previous, stage.next})
         if (peer != Stage::nobody)
-            peers.push_back(peer);
-    return peers;
+            peers.insert(peer);
+    if (layout.workers.size() == 1)
+        for (const int partner : shared.partners())
+            peers.insert(partner);
+    return {peers.begin(), peers.end()};
 }
 
 Stage own_stage(const Model& model, const PipelineLayout& layout, int rank) {
@@ -57,9 +64,14 @@ StageRank::StageRank(const MpiEnvironment& environment,
       shared_{world, environment, device, holders_, options},
       worker_{std::make_unique<HostComm>(
           world.split(static_cast<int>(layout.place_of(world.rank()).worker)))},
-      channel_{std::make_unique<PeerChannel>(
-          world, peers_of(stage_), device, environment.thread_support(), PeerChannel::Options{})},
+      channel_{std::make_unique<PeerChannel>(world,
+                                             peers_of(stage_, shared_, layout),
+                                             device,
+                                             environment.thread_support(),
+                                             PeerChannel::Options{})},
       pass_{make_pipeline_pass(model, stage_, *worker_, *channel_)} {
+    if (layout.workers.size() == 1)
+        shared_.sum_pairs_by(*channel_);
     log::set_role(role_of(layout, world.rank()));
 }
 

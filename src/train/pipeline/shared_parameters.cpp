@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include <ATen/core/grad_mode.h>
@@ -10,6 +11,7 @@
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/gradient_buckets.hpp"
 #include "hetseq/optim/optimizer.hpp"
+#include "hetseq/train/pipeline/pair_sum.hpp"
 #include "hetseq/train/replica_sync.hpp"
 
 namespace hetseq {
@@ -46,6 +48,7 @@ SharedParameters::SharedParameters(const HostComm& world,
             group_of_.emplace(name, among_.size());
         first_.push_back(ranks.front());
         auto& among = among_.emplace_back();
+        auto& partner = partner_.emplace_back();
         if (ranks.size() < 2)
             continue;
         const bool is_holder = std::count(ranks.begin(), ranks.end(), world.rank()) > 0;
@@ -54,9 +57,27 @@ SharedParameters::SharedParameters(const HostComm& world,
         if (!is_holder)
             continue;
         among = make_communicator(comm, environment, device, options);
+        if (ranks.size() == 2)
+            partner = speaks ? ranks.back() : ranks.front();
         if (!speaks)
             elsewhere_.insert(elsewhere_.end(), names.begin(), names.end());
     }
+}
+
+SharedParameters::~SharedParameters() = default;
+
+std::vector<int> SharedParameters::partners() const {
+    std::set<int> partners;
+    for (const std::optional<int>& partner : partner_)
+        if (partner)
+            partners.insert(*partner);
+    return {partners.begin(), partners.end()};
+}
+
+void SharedParameters::sum_pairs_by(PeerChannel& channel) {
+    pairs_.clear();
+    for (const std::optional<int>& partner : partner_)
+        pairs_.push_back(partner ? std::make_unique<PairSum>(channel, *partner) : nullptr);
 }
 
 std::size_t SharedParameters::group_of(const std::string& name) const {
@@ -65,6 +86,10 @@ std::size_t SharedParameters::group_of(const std::string& name) const {
 
 Communicator* SharedParameters::among(std::size_t group) const {
     return among_.at(group).get();
+}
+
+const PairSum* SharedParameters::pair(std::size_t group) const {
+    return pairs_.empty() ? nullptr : pairs_.at(group).get();
 }
 
 bool SharedParameters::has_any() const {

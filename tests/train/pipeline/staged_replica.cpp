@@ -149,7 +149,7 @@ StagedReplica::StagedReplica(const StagedCase& staged, const HostComm& world)
     parameters_ = std::make_unique<FlatParameters>(
         *model_, [this](const std::string& name) { return model_->decays(name); });
     if (!workers.empty())
-        make_stage(world, own);
+        make_stage(world, own, workers.size() == 1);
     else
         pass_ = make_whole_pass(*model_);
     constexpr std::int64_t bucket_bytes = 1 << 16;
@@ -157,17 +157,25 @@ StagedReplica::StagedReplica(const StagedCase& staged, const HostComm& world)
         *parameters_, *communicator_, bucket_bytes, std::nullopt, shared_.get());
 }
 
-void StagedReplica::make_stage(const HostComm& world, int worker) {
+void StagedReplica::make_stage(const HostComm& world, int worker, bool is_alone) {
     world_ = std::make_unique<HostComm>(world.split(worker));
     shared_ = std::make_unique<SharedParameters>(
         world, environment(), device_, holders_, CommunicatorOptions{});
     parameters_->count_elsewhere(shared_->spoken_for_elsewhere());
-    std::vector<int> peers;
+    std::set<int> peers;
     for (const int peer : {stage_.previous, stage_.next})
         if (peer != Stage::nobody)
-            peers.push_back(peer);
-    channel_ = std::make_unique<PeerChannel>(
-        world, peers, device_, environment().thread_support(), PeerChannel::Options{});
+            peers.insert(peer);
+    if (is_alone)
+        for (const int partner : shared_->partners())
+            peers.insert(partner);
+    channel_ = std::make_unique<PeerChannel>(world,
+                                             std::vector<int>(peers.begin(), peers.end()),
+                                             device_,
+                                             environment().thread_support(),
+                                             PeerChannel::Options{});
+    if (is_alone)
+        shared_->sum_pairs_by(*channel_);
     pass_ = make_pipeline_pass(*model_, stage_, *world_, *channel_);
 }
 

@@ -106,7 +106,7 @@ public:
 
 private:
     std::map<std::string, at::Tensor> by_name(const at::Tensor& flat) const;
-    void make_stage(const HostComm& world, int worker);
+    void make_stage(const HostComm& world, int worker, bool is_alone);
 
     std::unique_ptr<Communicator> communicator_;
     std::shared_ptr<Model> model_;

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ class FlatParameters;
 class HostComm;
 class MpiEnvironment;
 class Optimizer;
+class PairSum;
+class PeerChannel;
 struct ReplicaDrift;
 
 /// Where a model is cut over ranks: the parameters of which several ranks have a copy each, since
@@ -29,11 +32,22 @@ public:
                      at::Device device,
                      const ParameterHolders& holders,
                      const CommunicatorOptions& options);
+    ~SharedParameters();
+    SharedParameters(const SharedParameters&) = delete;
+    SharedParameters& operator=(const SharedParameters&) = delete;
+
+    /// The other ranks of groups of two that this rank belongs to, ascending.
+    std::vector<int> partners() const;
+    /// From now on groups of two sum by messages of `channel`, whose peers `partners` are. Such sums
+    /// start behind the whole backward. `channel` outlives this, or is not used any more.
+    void sum_pairs_by(PeerChannel& channel);
 
     /// The number of a parameter's group, the same on all ranks.
     std::size_t group_of(const std::string& name) const;
     /// The ranks of a group; null where this rank is the only one, or none of them.
     Communicator* among(std::size_t group) const;
+    /// What sums a group of two; null where `among` does.
+    const PairSum* pair(std::size_t group) const;
 
     /// Whether this rank sums any gradients with others.
     bool has_any() const;
@@ -55,6 +69,8 @@ private:
     std::map<std::string, std::size_t> group_of_;       // by name
     std::vector<std::unique_ptr<Communicator>> among_;  // by group
     std::vector<int> first_;                            // holder of each group
+    std::vector<std::optional<int>> partner_;           // by group
+    std::vector<std::unique_ptr<PairSum>> pairs_;       // by group
     std::vector<std::string> elsewhere_;
 };
 
