@@ -261,12 +261,19 @@ OwnMemory Replica::own_memory(const RunSettings& settings) const {
 
 void Replica::note_stages(const HostComm& world) {
     const std::vector<std::int64_t> elements = world.all_gather(parameters_.values().numel());
+    std::int64_t in_pairs = 0;
+    for (const FlatParameters::Parameter& parameter : parameters_.parameters())
+        if (const SharedParameters& shared = stage_->shared();
+            shared.pair(shared.group_of(parameter.name)) != nullptr)
+            in_pairs += parameter.numel;
+    const std::vector<std::int64_t> received = world.all_gather(in_pairs);
     if (world.all_reduce(std::int64_t{stage_->shared().has_any()}, ReduceOp::max) == 0)
         memory_->note_no_sums();
     for (const WorkerLayout& worker : stage_->layout().workers)
         for (std::size_t s = 0; s < worker.ranks.size(); ++s) {
             const int rank = worker.ranks[s];
-            memory_->note_stage(rank, elements[static_cast<std::size_t>(rank)]);
+            const auto r = static_cast<std::size_t>(rank);
+            memory_->note_stage(rank, elements[r], received[r]);
             if (!worker.activations_mb.empty())
                 memory_->note_stage_activations(rank, worker.activations_mb[s]);
         }

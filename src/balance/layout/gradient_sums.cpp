@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "balance/pipeline/message_times.hpp"
+
 namespace hetseq {
 
 namespace {
@@ -120,7 +122,51 @@ double GradientSums::end_ms(std::span<const SummedWorker> workers, double part) 
         occupy(segment->ranks, at_ms, free_ms);
         end_ms = std::max(end_ms, at_ms);
     }
-    return std::max(end_ms, tied_end_ms(segments, ready, part, free_ms));
+    const bool is_known = workers.size() == 1 && !tied_in(workers.front()).empty();
+    return std::max(end_ms,
+                    is_known ? tied_end_ms(workers.front(), ready, free_ms)
+                             : tied_end_ms(segments, ready, part, free_ms));
+}
+
+const std::vector<TiedUnits>& GradientSums::tied_in(const SummedWorker& worker) const {
+    return problem_.sizes[worker.size].chain.tied;
+}
+
+// Stages of one worker. Two send each other what they have, each when it is through.
+double GradientSums::tied_end_ms(const SummedWorker& worker,
+                                 std::span<const double> ready,
+                                 std::vector<double>& free_ms) const {
+    const ChainProblem& chain = problem_.sizes[worker.size].chain;
+    const auto stage_ranks = [&](const std::vector<std::size_t>& stages) {
+        std::vector<int> ranks;
+        for (const std::size_t s : stages)
+            ranks.push_back(worker.ranks[s]);
+        return ranks;
+    };
+    double end_ms = 0;
+    for (const TiedUnits& tied : chain.tied) {
+        const std::vector<std::size_t> holders = tied.holders(worker.stages);
+        const std::vector<int> ranks = stage_ranks(holders);
+        if (holders.size() == 2) {
+            for (const std::size_t from : {0, 1}) {
+                const ChainStage& own = worker.stages[holders[from]];
+                const ChainStage& other = worker.stages[holders[1 - from]];
+                double& free = free_ms[static_cast<std::size_t>(ranks[from])];
+                free = std::max(free, ready[own.begin]) +
+                       message_ms(worker.kind->link(chain, own.device_class, other.device_class),
+                                  tied.filled_mb(own));
+                end_ms = std::max(end_ms, free);
+            }
+        } else if (holders.size() > 2) {
+            double at_ms = free_of(ranks, free_ms);
+            for (const std::size_t unit : tied.units)
+                at_ms = std::max(at_ms, ready[unit]);
+            at_ms += problem_.all_reduce_ms(ranks, tied.gradients_mb);
+            occupy(ranks, at_ms, free_ms);
+            end_ms = std::max(end_ms, at_ms);
+        }
+    }
+    return end_ms;
 }
 
 double GradientSums::tied_end_ms(std::span<const Segment> segments,

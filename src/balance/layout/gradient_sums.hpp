@@ -48,6 +48,10 @@ private:
     static std::vector<Segment> segments_of(std::span<const SummedWorker> workers);
     std::vector<double> ready_ms(std::span<const SummedWorker> workers) const;
     double own_mb(std::size_t begin, std::size_t end) const;
+    const std::vector<TiedUnits>& tied_in(const SummedWorker& worker) const;
+    double tied_end_ms(const SummedWorker& worker,
+                       std::span<const double> ready,
+                       std::vector<double>& free_ms) const;
     double tied_end_ms(std::span<const Segment> segments,
                        std::span<const double> ready,
                        double part,

@@ -126,25 +126,35 @@ double ChainCosts::memory_mb(const ChainStage& stage, std::size_t in_flight) con
     return fixed_mb_[index(stage)] + static_cast<double>(in_flight) * in_flight_mb_[index(stage)];
 }
 
-// By a ring, whose slowest link counts: of k stages each sends 2 (k - 1) messages of a k-th.
 CutCosts::Sum ChainCosts::sum(const TiedUnits& tied, std::span<const ChainStage> stages) const {
-    CutCosts::Sum sum;
-    for (std::size_t s = 0; s < stages.size(); ++s)
-        if (tied.is_read_in(stages[s]))
-            sum.stages.push_back(s);
+    CutCosts::Sum sum{.stages = tied.holders(stages)};
     const std::size_t holders = sum.stages.size();
-    if (holders < 2)
-        return sum;
-    double longest_ms = 0;
-    for (std::size_t h = 0; h < holders; ++h) {
-        const std::size_t from = stages[sum.stages[h]].device_class;
-        const std::size_t to = stages[sum.stages[(h + 1) % holders]].device_class;
-        longest_ms = std::max(
-            longest_ms,
-            message_ms(problem_.links[from][to], tied.gradients_mb / static_cast<double>(holders)));
+    if (holders == 2) {
+        for (const std::size_t from : {0, 1}) {
+            const ChainStage &own = stages[sum.stages[from]], &other = stages[sum.stages[1 - from]];
+            sum.sends_ms.push_back(
+                message_ms(problem_.links[own.device_class][other.device_class],
+                           tied.filled_mb(own)));
+        }
+    } else if (holders > 2) {
+        sum.together_ms = ring_ms(stages, sum.stages, tied.gradients_mb);
     }
-    sum.takes_ms = 2 * static_cast<double>(holders - 1) * longest_ms;
     return sum;
+}
+
+// The slowest link counts: of k stages each sends 2 (k - 1) messages of a k-th.
+double ChainCosts::ring_ms(std::span<const ChainStage> stages,
+                           const std::vector<std::size_t>& ring,
+                           double mb) const {
+    const std::size_t count = ring.size();
+    double longest_ms = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t from = stages[ring[i]].device_class;
+        const std::size_t to = stages[ring[(i + 1) % count]].device_class;
+        longest_ms = std::max(
+            longest_ms, message_ms(problem_.links[from][to], mb / static_cast<double>(count)));
+    }
+    return 2 * static_cast<double>(count - 1) * longest_ms;
 }
 
 CutCosts ChainCosts::cut(std::span<const ChainStage> stages) const {

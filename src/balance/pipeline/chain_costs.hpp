@@ -67,6 +67,9 @@ private:
         return boundaries_[(unit * classes() + front) * classes() + behind];
     }
     CutCosts::Sum sum(const TiedUnits& tied, std::span<const ChainStage> stages) const;
+    double ring_ms(std::span<const ChainStage> stages,
+                   const std::vector<std::size_t>& ring,
+                   double mb) const;
     void add_times();
     void add_card_parts();
     void add_boundaries();

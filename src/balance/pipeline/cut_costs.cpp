@@ -25,18 +25,23 @@ SimulatedPipeline simulate(const CutCosts& costs, std::size_t micro_batches, std
     return simulate_pipeline(stages, costs.links);
 }
 
-// When all is done: groups of tied parameters are summed in turn, each when its last stage is
-// through.
+// When all is done: groups of tied parameters are summed in turn.
 double end_ms(const CutCosts& costs, const SimulatedPipeline& simulated) {
-    double end_ms = simulated.makespan_ms, summed_ms = 0;
+    std::vector<double> free_ms;  // by stage
+    for (const SimulatedStage& stage : simulated.stages)
+        free_ms.push_back(stage.end_ms);
     for (const CutCosts::Sum& sum : costs.sums) {
+        for (std::size_t i = 0; i < sum.sends_ms.size(); ++i)
+            free_ms[sum.stages[i]] += sum.sends_ms[i];
+        if (sum.together_ms == 0)
+            continue;
+        double last_ms = 0;
         for (const std::size_t s : sum.stages)
-            summed_ms = std::max(summed_ms, simulated.stages[s].end_ms);
-        summed_ms += sum.takes_ms;
-        if (sum.takes_ms > 0)
-            end_ms = std::max(end_ms, summed_ms);
+            last_ms = std::max(last_ms, free_ms[s]);
+        for (const std::size_t s : sum.stages)
+            free_ms[s] = last_ms + sum.together_ms;
     }
-    return end_ms;
+    return std::max(simulated.makespan_ms, std::ranges::max(free_ms));
 }
 
 // Of the cards of the hosts in front and behind; nothing within one host.

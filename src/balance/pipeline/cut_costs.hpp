@@ -23,8 +23,9 @@ struct CutCosts {
     };
     /// Of tied parameters' gradients, at the end of an update.
     struct Sum {
-        std::vector<std::size_t> stages;  // that read them
-        double takes_ms = 0;
+        std::vector<std::size_t> stages;    // that read them
+        std::vector<double> sends_ms = {};  // of two stages: what each sends when it is through
+        double together_ms = 0;             // of more: from when the last one is through
     };
 
     std::vector<Stage> stages;

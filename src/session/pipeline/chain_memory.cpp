@@ -42,6 +42,22 @@ std::int64_t elements_of(const std::vector<std::vector<ChainMemory::Parameter>>&
     return elements;
 }
 
+// Of parameters that units in and outside of `range` read.
+std::int64_t elements_shared_by(const std::vector<std::vector<ChainMemory::Parameter>>& units,
+                                UnitRange range) {
+    std::set<std::string> within, counted;
+    for (std::size_t unit = range.begin; unit < range.end; ++unit)
+        for (const ChainMemory::Parameter& parameter : units[unit])
+            within.insert(parameter.name);
+    std::int64_t elements = 0;
+    for (std::size_t unit = 0; unit < units.size(); ++unit)
+        for (const ChainMemory::Parameter& parameter : units[unit])
+            if (!range.contains(unit) && within.count(parameter.name) > 0 &&
+                counted.insert(parameter.name).second)
+                elements += parameter.elements;
+    return elements;
+}
+
 }  // namespace
 
 ChainMemory::ChainMemory(MemoryAccount account,
@@ -57,7 +73,7 @@ ChainMemory ChainMemory::without_copies() const {
 
 double ChainMemory::stage_mb(int rank, UnitRange units) const {
     MemoryAccount with = account_;
-    with.note_stage(rank, elements_of(units_, units));
+    with.note_stage(rank, elements_of(units_, units), elements_shared_by(units_, units));
     return sum_of(with.terms(rank)) - process_mb(rank);
 }
 

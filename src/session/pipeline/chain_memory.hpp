@@ -30,7 +30,8 @@ public:
     /// The same where checkpoints are written from the tensors themselves.
     ChainMemory without_copies() const;
 
-    /// Values, gradients, state and copies of `units` on `rank` [MiB].
+    /// Values, gradients, state and copies of `units` on `rank`, and what other stages send of
+    /// gradients [MiB].
     double stage_mb(int rank, UnitRange units) const;
     /// What `rank` holds without any of the model, its caches of data among it [MiB].
     double process_mb(int rank) const;

@@ -99,7 +99,7 @@ public:
         const std::vector<MeasuredSize> sizes =
             measure_chain(world_, settings_, feed_, model_, capacity);
         const CostsBySize costs = gathered_costs(world_, sizes);
-        const MeasuredRanks measured = measured_ranks(costs);
+        const MeasuredRanks measured = measured_ranks(sizes, costs);
         return parse_layout_choice(world_.broadcast(
             agree_on(world_,
                      [&] {
@@ -115,7 +115,7 @@ public:
     }
 
 private:
-    MeasuredRanks measured_ranks(const CostsBySize& costs) {
+    MeasuredRanks measured_ranks(const std::vector<MeasuredSize>& sizes, const CostsBySize& costs) {
         std::vector<std::vector<LinkCost>> links = measured_links(environment_, world_, settings_);
         const double sums_factor = measured_sum_factor(environment_, world_, settings_, links);
         std::vector<double> optimizer_ms = optimizer_ms_per_mb(world_, settings_, parts_);
@@ -126,7 +126,9 @@ private:
             std::move(links),
             memory(),
             trains_up_to(model_),
-            tied_units(model_, sent_type(settings_).value_or(parameter_type(settings_.precision))),
+            tied_units(model_,
+                       sent_type(settings_).value_or(parameter_type(settings_.precision)),
+                       filled_by_batch(sizes, costs)),
             settings_.device.is_cpu(),
             std::move(optimizer_ms),
             sums_factor};

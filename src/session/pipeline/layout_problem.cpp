@@ -22,14 +22,14 @@ namespace hetseq {
 namespace {
 
 // All ranks' costs of one size, rank after rank, unit after unit.
-constexpr std::size_t numbers_a_unit = 5;
+constexpr std::size_t numbers_a_unit = 6;
 std::vector<UnitCost> unpacked(const std::vector<double>& numbers,
                                std::size_t first,
                                std::size_t units) {
     std::vector<UnitCost> costs;
     for (std::size_t u = 0; u < units; ++u) {
         const double* const own = numbers.data() + first + u * numbers_a_unit;
-        costs.push_back({own[0], own[1], own[2], own[3], own[4]});
+        costs.push_back({own[0], own[1], own[2], own[3], own[4], own[5]});
     }
     return costs;
 }
@@ -41,8 +41,12 @@ std::vector<std::vector<UnitCost>> gathered(const HostComm& world,
     std::vector<double> numbers(ranks * each, 0);
     double* out = numbers.data() + static_cast<std::size_t>(world.rank()) * each;
     for (const UnitCost& cost : own)
-        for (const double number :
-             {cost.forward_ms, cost.backward_ms, cost.kept_mb, cost.workspace_mb, cost.output_mb})
+        for (const double number : {cost.forward_ms,
+                                    cost.backward_ms,
+                                    cost.kept_mb,
+                                    cost.workspace_mb,
+                                    cost.output_mb,
+                                    cost.filled})
             *out++ = number;
     world.all_reduce(std::span<double>(numbers), ReduceOp::sum);
     std::vector<std::vector<UnitCost>> all;

@@ -67,6 +67,21 @@ MeasuredChain::Devices devices_of(const RunSettings& settings,
 
 }  // namespace
 
+// All ranks measure the same samples.
+std::vector<double> filled_by_batch(const std::vector<MeasuredSize>& sizes,
+                                    const CostsBySize& costs) {
+    const std::vector<UnitCost>&few = costs.back().front(), &many = costs.front().front();
+    std::vector<double> filled;
+    for (std::size_t u = 0; u < many.size(); ++u)
+        filled.push_back(cost_between(few[u],
+                                      static_cast<double>(measured_with(sizes.back())),
+                                      many[u],
+                                      static_cast<double>(measured_with(sizes.front())),
+                                      static_cast<double>(sizes.front().batch))
+                             .filled);
+    return filled;
+}
+
 MeasuredChain measured_units(const RunSettings& settings,
                              const std::vector<ChainUnit>& chain,
                              const std::vector<MeasuredSize>& sizes,

@@ -5,10 +5,13 @@
 
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/model/model.hpp"
+#include "hetseq/train/pipeline/pair_sum.hpp"
 
 namespace hetseq {
 
-std::vector<TiedUnits> tied_units(const Model& model, at::ScalarType gradients) {
+std::vector<TiedUnits> tied_units(const Model& model,
+                                  at::ScalarType gradients,
+                                  const std::vector<double>& filled) {
     const NamedTensors parameters = model.named_parameters();
     const std::vector<ChainUnit> chain = model.chain();
     std::map<std::string, std::vector<std::size_t>> readers;
@@ -22,9 +25,13 @@ std::vector<TiedUnits> tied_units(const Model& model, at::ScalarType gradients) 
         if (units.size() > 1 && parameters[name].requires_grad())
             elements[units] += static_cast<double>(parameters[name].numel());
     std::vector<TiedUnits> tied;
-    for (const auto& [units, count] : elements)
-        tied.push_back(
-            {units, count * static_cast<double>(c10::elementSize(gradients)) / bytes_of_mib});
+    for (const auto& [units, count] : elements) {
+        TiedUnits& own = tied.emplace_back();
+        own.units = units;
+        own.gradients_mb = count * static_cast<double>(c10::elementSize(gradients)) / bytes_of_mib;
+        for (const std::size_t unit : units)
+            own.filled.push_back(filled[unit] < sent_whole_from ? filled[unit] : 1);
+    }
     return tied;
 }
 

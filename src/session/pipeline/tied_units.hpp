@@ -11,7 +11,9 @@ namespace hetseq {
 class Model;
 
 /// The trained parameters that several units of a model's chain read, by these units. `gradients`:
-/// their type.
-std::vector<TiedUnits> tied_units(const Model& model, at::ScalarType gradients);
+/// their type. `filled`: by unit of the chain, the part of their gradients that is not zero.
+std::vector<TiedUnits> tied_units(const Model& model,
+                                  at::ScalarType gradients,
+                                  const std::vector<double>& filled);
 
 }  // namespace hetseq

@@ -203,7 +203,8 @@ void MemoryAccount::note_shards(const FlatParameters& parameters) {
     give_state(elements);
 }
 
-void MemoryAccount::note_stage(int rank, std::int64_t elements) {
+// Checkpoints are collected when no gradients are under way.
+void MemoryAccount::note_stage(int rank, std::int64_t elements, std::int64_t received) {
     const auto r = static_cast<std::size_t>(rank);
     RankMemory& memory = ranks_.at(r);
     has_stages_ = true;
@@ -217,9 +218,13 @@ void MemoryAccount::note_stage(int rank, std::int64_t elements) {
     const int count = static_cast<int>(ranks_.size());
     const OwnShare written = own_shares(all_mb, all_mb * saved, averages_, count)[r];
     const bool collects = count > 1 && written.values_mb + written.state_mb > 0;
-    memory.scratch_mb = saves_ && is_on_host_[r] && elements > 0 && collects
-                            ? std::min(collected_window_mb, all_mb * (1 + saved) - given_mb)
-                            : 0;
+    const double collected_mb = saves_ && is_on_host_[r] && elements > 0 && collects
+                                    ? std::min(collected_window_mb, all_mb * (1 + saved) - given_mb)
+                                    : 0;
+    const std::int64_t sent_bytes =
+        model_.sent_bytes > 0 ? model_.sent_bytes : model_.element_bytes;
+    memory.scratch_mb =
+        std::max(collected_mb, static_cast<double>(received * sent_bytes) / bytes_of_mib);
 }
 
 void MemoryAccount::note_stage_activations(int rank, double mb) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include <ATen/core/grad_mode.h>
@@ -22,6 +24,7 @@
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/model/autocast.hpp"
 #include "hetseq/train/compute_timer.hpp"
+#include "hetseq/train/pipeline/pair_sum.hpp"
 
 namespace hetseq {
 
@@ -206,6 +209,29 @@ void give_gradients(Model& model) {
         }
 }
 
+std::set<std::string> read_by_several(const std::vector<ChainUnit>& chain) {
+    std::set<std::string> once, several;
+    for (const ChainUnit& unit : chain)
+        for (const std::string& name : std::set(unit.parameters.begin(), unit.parameters.end()))
+            if (!once.insert(name).second)
+                several.insert(name);
+    return several;
+}
+
+// Of what is held of `names`, which have gradients; 1 where that is nothing.
+double filled_part(const Model& model, const std::set<std::string>& names) {
+    double filled = 0, all = 0;
+    for (const NamedTensor& parameter : model.named_parameters()) {
+        if (!parameter.tensor.requires_grad() || !model.is_held(parameter.name) ||
+            names.count(parameter.name) == 0)
+            continue;
+        const auto elements = static_cast<double>(parameter.tensor.numel());
+        all += elements;
+        filled += elements * sent_part(parameter.tensor.grad().reshape({-1}));
+    }
+    return all > 0 ? filled / all : 1;
+}
+
 void drop_gradients(Model& model) {
     for (const NamedTensor& parameter : model.named_parameters()) {
         at::Tensor tensor = parameter.tensor;
@@ -224,6 +250,7 @@ std::vector<UnitCost> measure_units(Model& model,
     const double begin_s = monotonic_seconds(), cpu_begin_ms = cpu_ms();
     std::vector<at::Tensor> inputs;
     const std::vector<ChainUnit> chain = model.chain();
+    const std::set<std::string> tied = read_by_several(chain);
     for (std::size_t u = 0; u < chain.size(); ++u) {
         const auto found = known.find(chain[u].kind);
         if (found != known.end()) {
@@ -234,7 +261,9 @@ std::vector<UnitCost> measure_units(Model& model,
         prepare();
         give_gradients(model);
         UnitMeasurement measurement{model, {u, u + 1}, batch, inputs, pauses};
-        costs.push_back(known[chain[u].kind] = measurement.cost());
+        UnitCost cost = measurement.cost();
+        cost.filled = filled_part(model, tied);
+        costs.push_back(known[chain[u].kind] = cost);
         inputs = measurement.outputs();
         drop_gradients(model);
     }
@@ -257,11 +286,17 @@ UnitCost cost_between(
     const auto between = [&](double a, double b) {
         return std::max(a + along * (b - a), std::min(a, b) * std::min(size / small, 1.0));
     };
+    const double grows =
+        large > small && of_small.filled > 0
+            ? std::clamp(
+                  std::log(of_large.filled / of_small.filled) / std::log(large / small), 0.0, 1.0)
+            : 1;
     return {.forward_ms = between(of_small.forward_ms, of_large.forward_ms),
             .backward_ms = between(of_small.backward_ms, of_large.backward_ms),
             .kept_mb = between(of_small.kept_mb, of_large.kept_mb),
             .workspace_mb = between(of_small.workspace_mb, of_large.workspace_mb),
-            .output_mb = between(of_small.output_mb, of_large.output_mb)};
+            .output_mb = between(of_small.output_mb, of_large.output_mb),
+            .filled = std::min(of_large.filled * std::pow(size / large, grows), 1.0)};
 }
 
 }  // namespace hetseq

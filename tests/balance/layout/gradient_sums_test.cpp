@@ -123,5 +123,33 @@ TEST(GradientSumsTest, TiedParametersAreSummedLastByAllThatHoldThem) {
     EXPECT_EQ(GradientSums{problem}.end_ms({two.workers.data(), 1}), 1.5);
 }
 
+// Backward ends at 20 in stage 0, and at 19 in stage 1. A MiB takes 3 ms.
+TEST(GradientSumsTest, TwoStagesOfOneWorkerSendEachOtherWhatTheyShare) {
+    LayoutProblem problem = tied_units();
+    ChainProblem& chain = problem.sizes[0].chain;
+    chain.links = {{{.ms_per_mb = 3}}};
+    chain.gradients_mb = {0, 0, 0};  // no messages in backward
+    const TwoWorkers two{1, 1, 20};
+    const auto end_ms = [&](std::vector<double> filled) {
+        chain.tied = {{{0, 2}, 1.5, std::move(filled)}};
+        return GradientSums{problem}.end_ms({two.workers.data(), 1});
+    };
+
+    EXPECT_EQ(end_ms({0.5, 1}), 19 + 4.5);
+    EXPECT_EQ(end_ms({0.5, 0}), 20 + 2.25);
+    EXPECT_EQ(end_ms({}), 20 + 4.5);
+}
+
+TEST(GradientSumsTest, ThreeStagesOfOneWorkerSumTogetherWhatTheyShare) {
+    LayoutProblem problem = tied_units();
+    problem.sizes[0].chain.tied = {{{0, 1, 2}, 1.5}};
+    const std::vector<int> ranks{0, 1, 2};
+    const std::vector<ChainStage> stages{{0, 0, 1}, {0, 1, 2}, {0, 2, 3}};
+    const WorkerKind kind;
+    const SummedWorker worker{ranks, stages, 0, 20, &kind};
+
+    EXPECT_EQ(GradientSums{problem}.end_ms({&worker, 1}), 20 + 1.5);
+}
+
 }  // namespace
 }  // namespace hetseq

@@ -68,7 +68,7 @@ private:
         }
         const double tied_mb = draw(0, 1) == 0 ? draw(5, 30) : 0;  // of the first and last unit
         if (tied_mb > 0 && units > 1)
-            problem.tied = {{{0, units - 1}, tied_mb}};
+            problem.tied = {{{0, units - 1}, tied_mb, {0.25 * draw(0, 4), 0.25 * draw(0, 4)}}};
         problem.state_mb = [=](std::size_t begin, std::size_t end, std::size_t device_class) {
             double mb = begin == 0 || end == units ? tied_mb : 0;
             for (std::size_t u = begin; u < end; ++u)
@@ -136,17 +136,21 @@ private:
                std::tie(b.score_ms, b_devices, b.stages);
     }
 
-    // Two stages hold a copy of the only tied parameters, of the first and the last unit.
+    // Two stages hold a copy of the only tied parameters, of the first and the last unit, and send
+    // each other what they have.
     double tied_end_ms(const std::vector<ChainStage>& stages,
                        const SimulatedPipeline& result) const {
         if (stages.size() == 1 || problem_.tied.empty())
             return 0;
-        const auto& links = problem_.links;
         const std::size_t first = stages.front().device_class, last = stages.back().device_class;
-        const double half_mb = problem_.tied.front().gradients_mb / 2;
-        return std::max(result.stages.front().end_ms, result.stages.back().end_ms) +
-               2 * std::max(links[first][last].latency_ms + half_mb * links[first][last].ms_per_mb,
-                            links[last][first].latency_ms + half_mb * links[last][first].ms_per_mb);
+        const auto arrives_ms = [&](const ChainLink& link, std::size_t unit, double end_ms) {
+            const TiedUnits& tied = problem_.tied.front();
+            const double mb = tied.filled[unit] * tied.gradients_mb;
+            return end_ms + link.latency_ms + mb * link.ms_per_mb;
+        };
+        return std::max(
+            arrives_ms(problem_.links[first][last], 0, result.stages.front().end_ms),
+            arrives_ms(problem_.links[last][first], 1, result.stages.back().end_ms));
     }
 
     void extend(std::size_t begin) {

@@ -265,7 +265,7 @@ TEST(EvaluateCutTest, MessagesToBothNeighboursShareACard) {
     EXPECT_EQ(on_one_host.score_ms, 7 * 3 + 3 * 3 + 4 * 2);
 }
 
-// Halves of 4 MiB go there, are summed, and come back: 2 * (1 + 4 * 2) ms.
+// Each sends the other 8 MiB when it is through, the first one at the end: 1 + 8 * 2 ms.
 TEST(EvaluateCutTest, TiedParametersAreSummedAtTheEnd) {
     ChainProblem problem = even_chain(3, 3, 100);
     problem.links = {{{.latency_ms = 1, .ms_per_mb = 2}}};
@@ -275,10 +275,27 @@ TEST(EvaluateCutTest, TiedParametersAreSummedAtTheEnd) {
 
     const PipelineCut tied = evaluate_cut(problem, two);
 
-    EXPECT_EQ(tied.predicted_ms, untied.predicted_ms + 18);
+    EXPECT_EQ(tied.predicted_ms, untied.predicted_ms + 17);
     EXPECT_DOUBLE_EQ(tied.bubble, 1 - 9 / (2 * tied.predicted_ms));
     EXPECT_EQ(tied.score_ms, untied.score_ms);
     EXPECT_EQ(evaluate_cut(problem, one).predicted_ms, 9);
+}
+
+// Of its 8 MiB the first stage has filled a quarter: 1 + 2 * 2 ms. The last one is through 3 + 2 ms
+// before it: what it sends may take longer by that.
+TEST(EvaluateCutTest, TheStageThatIsThroughFirstSendsItsGradientsMeanwhile) {
+    ChainProblem problem = even_chain(3, 3, 100);
+    problem.links = {{{.latency_ms = 1, .ms_per_mb = 2}}};
+    const ChainStages two{{0, 0, 1}, {0, 1, 3}};
+    const double untied_ms = evaluate_cut(problem, two).predicted_ms;
+    const auto predicted_ms = [&](double of_first, double of_last) {
+        problem.tied = {{{0, 2}, 8, {of_first, of_last}}};
+        return evaluate_cut(problem, two).predicted_ms;
+    };
+
+    EXPECT_EQ(predicted_ms(0.25, 0.5), untied_ms + 5);
+    EXPECT_EQ(predicted_ms(0, 0.125), untied_ms + 1);
+    EXPECT_EQ(predicted_ms(0.25, 1), untied_ms + 17 - 5);
 }
 
 // The last two stages sum theirs while the first one awaits gradients, 3 ms, and has its backward,
@@ -289,10 +306,22 @@ TEST(EvaluateCutTest, TiedParametersMayBeSummedBeforeTheFirstStageIsDone) {
     const ChainStages stages{{0, 0, 1}, {0, 1, 2}, {0, 2, 3}};
     const double untied_ms = evaluate_cut(problem, stages).predicted_ms;
 
-    problem.tied = {{{1, 2}, 1.5}};
-    EXPECT_EQ(evaluate_cut(problem, stages).predicted_ms, untied_ms);  // 2 * (1 + 1.5) ms
-    problem.tied = {{{1, 2}, 2}, {{0, 1}, 1}};                         // 6 ms, and then 4
-    EXPECT_EQ(evaluate_cut(problem, stages).predicted_ms, untied_ms + 1 + 4);
+    problem.tied = {{{1, 2}, 2}};
+    EXPECT_EQ(evaluate_cut(problem, stages).predicted_ms, untied_ms);  // 1 + 2 * 2 ms
+    problem.tied = {{{1, 2}, 2}, {{0, 1}, 1}};  // the first one sends 1 + 2 ms behind its end
+    EXPECT_EQ(evaluate_cut(problem, stages).predicted_ms, untied_ms + 3);
+}
+
+// Thirds of 2 MiB go round twice, when all are through: 4 * (1 + 2 * 2) ms.
+TEST(EvaluateCutTest, ThreeStagesSumTogether) {
+    ChainProblem problem = even_chain(3, 3, 100);
+    problem.links = {{{.latency_ms = 1, .ms_per_mb = 2}}};
+    const ChainStages stages{{0, 0, 1}, {0, 1, 2}, {0, 2, 3}};
+    const double untied_ms = evaluate_cut(problem, stages).predicted_ms;
+
+    problem.tied = {{{0, 1, 2}, 6}};
+
+    EXPECT_EQ(evaluate_cut(problem, stages).predicted_ms, untied_ms + 20);
 }
 
 // The sizes of a large job. Prints the time; asserts what holds on any machine.

@@ -23,12 +23,19 @@ TEST(TiedUnitsTest, ABertTiesItsFirstUnitAndItsLast) {
         if (name.find("word_embeddings") != std::string::npos)
             elements += parameter.numel();
 
-    const auto tied = tied_units(*model, at::kFloat);
+    std::vector<double> filled(last + 1, 1);
+    filled.front() = 0.25;
+
+    const auto tied = tied_units(*model, at::kFloat, filled);
 
     ASSERT_EQ(tied.size(), 1U);
     EXPECT_THAT(tied[0].units, ElementsAre(0, last));
     EXPECT_DOUBLE_EQ(tied[0].gradients_mb, 4 * static_cast<double>(elements) / bytes_of_mib);
-    EXPECT_DOUBLE_EQ(tied_units(*model, at::kDouble)[0].gradients_mb, 2 * tied[0].gradients_mb);
+    EXPECT_DOUBLE_EQ(tied_units(*model, at::kDouble, filled)[0].gradients_mb,
+                     2 * tied[0].gradients_mb);
+    EXPECT_THAT(tied[0].filled, ElementsAre(0.25, 1));
+    filled.front() = 0.8;
+    EXPECT_THAT(tied_units(*model, at::kFloat, filled)[0].filled, ElementsAre(1, 1));
 }
 
 TEST(TiedUnitsTest, WhatIsNotTrainedIsNotSummed) {
@@ -36,7 +43,8 @@ TEST(TiedUnitsTest, WhatIsNotTrainedIsNotSummed) {
     for (const auto& [name, parameter] : model->named_parameters())
         parameter.set_requires_grad(false);
 
-    EXPECT_THAT(tied_units(*model, at::kFloat), IsEmpty());
+    EXPECT_THAT(tied_units(*model, at::kFloat, std::vector<double>(model->chain().size(), 1)),
+                IsEmpty());
 }
 
 }  // namespace

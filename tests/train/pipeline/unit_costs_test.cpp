@@ -104,5 +104,19 @@ TEST(CostBetweenTest, IsNeverNothing) {
     EXPECT_EQ(cost_between(small, 4, large, 4, 4).forward_ms, 9);
 }
 
+TEST(CostBetweenTest, WhatIsFilledGrowsByAPowerUntilItIsAll) {
+    const UnitCost small{.filled = 0.1}, large{.filled = 0.2};  // twice as much of four times
+    const auto filled = [&](double size) {
+        return cost_between(small, 1, large, 4, size).filled;
+    };
+
+    EXPECT_NEAR(filled(1), 0.1, 1e-12);
+    EXPECT_NEAR(filled(16), 0.4, 1e-12);
+    EXPECT_EQ(filled(1000), 1);
+    EXPECT_NEAR(cost_between(large, 4, large, 4, 8).filled, 0.4, 1e-12);  // at most so much
+    EXPECT_EQ(cost_between({}, 1, {}, 4, 8).filled, 1);
+    EXPECT_EQ(cost_between({.filled = 0}, 1, {.filled = 0}, 4, 8).filled, 0);
+}
+
 }  // namespace
 }  // namespace hetseq::test

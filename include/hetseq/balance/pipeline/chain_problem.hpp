@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace hetseq {
@@ -34,17 +35,17 @@ struct ChainStage {
 };
 
 /// Parameters that several units read. Stages that have a copy each sum its gradients at the end of
-/// an update.
+/// an update. Two such stages send each other what is not zero of them, each when it is through.
 struct TiedUnits {
     std::vector<std::size_t> units;
     double gradients_mb = 0;
+    std::vector<double> filled = {};  // by unit: the part of the gradients that is not zero after
+                                      // an update; empty: all
 
-    bool is_read_in(const ChainStage& stage) const {
-        for (const std::size_t unit : units)
-            if (stage.begin <= unit && unit < stage.end)
-                return true;
-        return false;
-    }
+    /// The numbers of the stages that have a copy.
+    std::vector<std::size_t> holders(std::span<const ChainStage> stages) const;
+    /// The gradients that are not zero in a stage [MiB].
+    double filled_mb(const ChainStage& stage) const;
 };
 
 /// A chain of units that unlike devices are to train as a pipeline, stage by stage. Times are >= 0

@@ -49,8 +49,9 @@ public:
     std::vector<std::int64_t> room_for_state() const;
     /// Who holds the state: as `parameters` say.
     void note_shards(const FlatParameters& parameters);
-    /// `rank` holds this part of the model, with its state, as a stage of a pipeline.
-    void note_stage(int rank, std::int64_t elements);
+    /// `rank` holds this part of the model, with its state, as a stage of a pipeline. Of `received`
+    /// elements another stage sends it its gradients.
+    void note_stage(int rank, std::int64_t elements, std::int64_t received = 0);
     /// No stage sums gradients with another rank.
     void note_no_sums() { model_.sent_bytes = 0; }
     /// The micro-batches in flight of such a stage, with workspace and messages.

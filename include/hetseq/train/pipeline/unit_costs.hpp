@@ -14,6 +14,8 @@ struct UnitCost {
     double kept_mb = 0;       // from forward to backward: the outputs among it
     double workspace_mb = 0;  // beside that, at the most
     double output_mb = 0;  // that the next unit gets; its gradient is as large, where one is sent
+    double filled = 1;     // part of the gradients, of parameters that other units read too, which
+                           // is not zero after it, as `sent_part` counts
 };
 
 /// A CPU quota makes a rank's threads stand still for a while, again and again.
@@ -29,7 +31,8 @@ std::vector<UnitCost> measure_units(Model& model,
                                     const std::function<void()>& prepare);
 
 /// What lies between, or beyond, the costs of micro-batches of `small` and `large` samples or
-/// tokens: on the line through both.
+/// tokens: on the line through both. What is filled grows by a power of the size, as the distinct
+/// words of a text do (Heaps' law), and is at most 1.
 UnitCost cost_between(
     const UnitCost& of_small, double small, const UnitCost& of_large, double large, double size);
 
