@@ -82,6 +82,21 @@ TEST_F(MeasureUnitsTest, MoreSamplesKeepMoreAndARecomputedLayerLess) {
     EXPECT_LT(measured(8, 1)[1].kept_mb, of_eight / 2);
 }
 
+// Few words of the vocabulary are in a sample; the decoder's gradient has all of them.
+TEST_F(MeasureUnitsTest, OfATiedParameterAUnitFillsWhatItsSamplesHave) {
+    for (const UnitCost& cost : measured(1))
+        EXPECT_EQ(cost.filled, 1);  // nothing is tied
+    model_ = tied_bert();
+
+    const std::vector<UnitCost> of_one = measured(1), of_eight = measured(8);
+
+    EXPECT_GT(of_one.front().filled, 0);
+    EXPECT_LT(of_one.front().filled, of_eight.front().filled);
+    EXPECT_LE(of_eight.front().filled, 1);
+    for (std::size_t unit = 1; unit < of_one.size(); ++unit)
+        EXPECT_EQ(of_one[unit].filled, 1) << unit;
+}
+
 TEST(CostBetweenTest, LiesOnTheLineThroughBoth) {
     const UnitCost small{.forward_ms = 2, .backward_ms = 4, .kept_mb = 10, .output_mb = 1};
     const UnitCost large{.forward_ms = 5, .backward_ms = 4, .kept_mb = 40, .output_mb = 4};
