@@ -35,7 +35,8 @@ public:
         check_sections();
         // Layers are read before the devices that time them, devices before the nodes that name
         // them, and nodes before the rows that count them.
-        for (const char* kind : {"layer", "device", "nodes", "links", "model", "job", "fit"})
+        for (const char* kind :
+             {"layer", "tied", "device", "nodes", "links", "model", "job", "fit"})
             for (const IniSection& section : sections_)
                 if (section.kind == kind)
                     read(section);
@@ -68,6 +69,7 @@ private:
 
 void ClusterParser::check_sections() const {
     static const std::map<std::string, bool> kinds{{"layer", true},
+                                                   {"tied", true},
                                                    {"device", true},
                                                    {"nodes", true},
                                                    {"links", false},
@@ -145,6 +147,8 @@ void ClusterParser::check_layers() const {
 void ClusterParser::read(const IniSection& section) {
     if (section.kind == "layer")
         read_layer(section, file_, cluster_.layers);
+    else if (section.kind == "tied")
+        read_tied(section, file_, cluster_);
     else if (section.kind == "device")
         add_device(section);
     else if (section.kind == "nodes")

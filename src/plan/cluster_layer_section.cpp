@@ -1,6 +1,10 @@
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "hetseq/util/text.hpp"
 
 #include "cluster_sections.hpp"
 #include "ini_fields.hpp"
@@ -15,6 +19,34 @@ constexpr std::int64_t most_layers = 256;
 constexpr double most_parameters_m = 1e6;
 constexpr double most_gflop = 1e9;
 constexpr double most_sample_mib = 1e6;
+
+// "embeddings, head": numbers of layers.
+std::vector<std::size_t> layers_in(const IniEntry& entry,
+                                   const std::string& file,
+                                   const std::vector<LayerClass>& layers) {
+    const std::vector<std::string> names = names_of(layers);
+    std::vector<std::size_t> numbers;
+    for (const std::string& word : words_of(entry.value)) {
+        const auto found = std::find(names.begin(), names.end(), word);
+        if (found == names.end())
+            reject_line(file,
+                        entry.line,
+                        "no layer '" + word + "'",
+                        "[tied NAME] names layers that share parameters",
+                        suggestion(word, names));
+        const auto number = static_cast<std::size_t>(found - names.begin());
+        if (layers[number].count > 1)
+            reject_line(file,
+                        entry.line,
+                        "there are several layers '" + word + "'",
+                        "a stage holds one copy of what its layers share",
+                        "describe each layer that shares parameters as a [layer NAME] of its own");
+        if (std::find(numbers.begin(), numbers.end(), number) != numbers.end())
+            reject_line(file, entry.line, "'" + word + "' stands twice");
+        numbers.push_back(number);
+    }
+    return numbers;
+}
 
 }  // namespace
 
@@ -49,6 +81,43 @@ void read_layer(const IniSection& section,
                       "each is a place to cut it",
                       "describe several as one");
     layers.push_back(std::move(layer));
+}
+
+void read_tied(const IniSection& section, const std::string& file, Cluster& cluster) {
+    IniFields fields(section, file);
+    TiedLayers tied{.name = section.name, .layers = {}};
+    fields.each("layers", [&](const IniEntry& entry) {
+        for (const std::size_t layer : layers_in(entry, file, cluster.layers))
+            tied.layers.push_back(layer);
+    });
+    fields.each("filled", [&](const IniEntry& entry) {
+        for (const std::string& word : words_of(entry.value))
+            tied.filled.push_back(to_number(word, entry, file, 0, 1));
+    });
+    double parameters_m = 0;
+    fields.number("parameters-m", parameters_m, 0, most_parameters_m);
+    fields.finish();
+    tied.parameters = 1e6 * parameters_m;
+    if (tied.layers.size() < 2)
+        fields.reject("layers",
+                      section.title() + " names fewer than two layers",
+                      "it describes parameters that several layers share",
+                      "write for example layers = embeddings, head");
+    if (!tied.filled.empty() && tied.filled.size() != tied.layers.size())
+        fields.reject("filled",
+                      "'filled' has " + count_text(std::ssize(tied.filled), "part") + " for " +
+                          count_text(std::ssize(tied.layers), "layer"),
+                      "it says what part of the gradients each layer fills",
+                      "give one for each layer, or none where all is filled");
+    for (const std::size_t layer : tied.layers)
+        if (tied.parameters <= 0 || tied.parameters > cluster.layers[layer].parameters)
+            fields.reject("parameters-m",
+                          section.title() +
+                              " needs 'parameters-m' of at most those of the layer '" +
+                              cluster.layers[layer].name + "'",
+                          "a layer's parameters are with those that it shares",
+                          "correct one of them");
+    cluster.tied.push_back(std::move(tied));
 }
 
 }  // namespace hetseq

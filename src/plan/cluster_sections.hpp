@@ -26,6 +26,10 @@ void read_layer(const IniSection& section,
                 const std::string& file,
                 std::vector<LayerClass>& layers);
 
+/// Adds the [tied NAME] of a description whose layers are known. Throws BadConfig that names the
+/// line.
+void read_tied(const IniSection& section, const std::string& file, Cluster& cluster);
+
 /// Reads the [fit] of a cluster whose devices and nodes are known. Throws BadConfig that names the
 /// line.
 void read_fit(const IniSection& section, const std::string& file, Cluster& cluster);

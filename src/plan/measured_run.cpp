@@ -177,13 +177,20 @@ struct LayerUnits {
     std::size_t begin = 0, end = 0;
 };
 
+bool is_tied(const MeasuredChain& chain, std::size_t unit) {
+    return std::ranges::any_of(chain.tied, [&](const MeasuredChain::Tied& tied) {
+        return std::ranges::find(tied.units, unit) != tied.units.end();
+    });
+}
+
+// Units that share parameters stay alone.
 std::vector<LayerUnits> layers_of(const MeasuredChain& chain) {
     std::vector<LayerUnits> layers;
     for (std::size_t u = 0; u < chain.units.size(); ++u) {
         const MeasuredChain::Unit& unit = chain.units[u];
         const MeasuredChain::Unit* const before = u > 0 ? &chain.units[u - 1] : nullptr;
         if (before != nullptr && before->kind == unit.kind &&
-            before->parameters == unit.parameters) {
+            before->parameters == unit.parameters && !is_tied(chain, u) && !is_tied(chain, u - 1)) {
             layers.back().end = u + 1;
             ++layers.back().layer.count;
             continue;
@@ -200,6 +207,20 @@ std::vector<LayerUnits> layers_of(const MeasuredChain& chain) {
                           u + 1});
     }
     return layers;
+}
+
+std::vector<TiedLayers> tied_layers(const MeasuredChain& chain,
+                                    const std::vector<LayerUnits>& layers) {
+    std::vector<TiedLayers> all;
+    for (const MeasuredChain::Tied& tied : chain.tied) {
+        TiedLayers& own = all.emplace_back();
+        own.parameters = tied.parameters;
+        own.filled = tied.filled;
+        for (const std::size_t unit : tied.units)
+            own.layers.push_back(static_cast<std::size_t>(
+                std::ranges::find(layers, unit, &LayerUnits::begin) - layers.begin()));
+    }
+    return all;
 }
 
 // Whether layouts of what is described can be compared by the chain.
@@ -222,7 +243,9 @@ std::string fill_layers(Cluster& cluster, const MeasuredRun& run) {
             return "layers: not taken from " + run.name + ", which has no times of the device '" +
                    device.name + "'";
     }
-    for (const LayerUnits& units : layers_of(*run.chain)) {
+    const std::vector<LayerUnits> layers = layers_of(*run.chain);
+    cluster.tied = tied_layers(*run.chain, layers);
+    for (const LayerUnits& units : layers) {
         cluster.layers.push_back(units.layer);
         for (std::size_t d = 0; d < measured.size(); ++d) {
             double ms = 0;

@@ -1,6 +1,7 @@
 #include "hetseq/state/measured_chain_json.hpp"
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,12 +38,31 @@ MeasuredChain::Devices devices_of(const nlohmann::json& json, std::size_t units)
     return devices;
 }
 
+MeasuredChain::Tied tied_of(const nlohmann::json& json, std::size_t units) {
+    MeasuredChain::Tied tied{.units = {},
+                             .parameters = json_number(json.at("parameters"), 0, most_of_unit),
+                             .filled = {}};
+    for (const nlohmann::json& unit : json.at("units"))
+        tied.units.push_back(
+            static_cast<std::size_t>(json_integer(unit, 0, static_cast<std::int64_t>(units) - 1)));
+    for (const nlohmann::json& part : json.at("filled"))
+        tied.filled.push_back(json_number(part, 0, 1));
+    const std::set<std::size_t> different(tied.units.begin(), tied.units.end());
+    if (different.size() < 2 || different.size() != tied.units.size() ||
+        tied.filled.size() != tied.units.size())
+        throw BadData("tied parameters have " + std::to_string(tied.units.size()) + " units and " +
+                          std::to_string(tied.filled.size()) + " filled parts",
+                      "two different units or more read them, with a part each");
+    return tied;
+}
+
 }  // namespace
 
 nlohmann::ordered_json measured_chain_to_json(const MeasuredChain& chain) {
     nlohmann::ordered_json json{{"unit", chain.counts_tokens ? "tokens" : "samples"},
                                 {"micro_batches", chain.micro_batches},
                                 {"units", nlohmann::ordered_json::array()},
+                                {"tied", nlohmann::ordered_json::array()},
                                 {"devices", nlohmann::ordered_json::array()}};
     for (const MeasuredChain::Unit& unit : chain.units)
         json["units"].push_back({{"kind", unit.kind},
@@ -50,6 +70,9 @@ nlohmann::ordered_json measured_chain_to_json(const MeasuredChain& chain) {
                                  {"kept_mb", unit.kept_mb},
                                  {"output_mb", unit.output_mb},
                                  {"workspace_mb", unit.workspace_mb}});
+    for (const MeasuredChain::Tied& tied : chain.tied)
+        json["tied"].push_back(
+            {{"units", tied.units}, {"parameters", tied.parameters}, {"filled", tied.filled}});
     for (const MeasuredChain::Devices& devices : chain.devices)
         json["devices"].push_back({{"device", devices.name},
                                    {"hosts", devices.hosts},
@@ -64,6 +87,9 @@ MeasuredChain measured_chain_from_json(const nlohmann::json& json) {
         chain.micro_batches.push_back(json_integer(units, 1, most_of_batch));
     for (const nlohmann::json& unit : json.at("units"))
         chain.units.push_back(unit_of(unit));
+    if (json.contains("tied"))  // earlier versions did not know
+        for (const nlohmann::json& tied : json.at("tied"))
+            chain.tied.push_back(tied_of(tied, chain.units.size()));
     for (const nlohmann::json& devices : json.at("devices"))
         chain.devices.push_back(devices_of(devices, chain.units.size()));
     return chain;

@@ -213,6 +213,7 @@ TEST(ClusterFileTest, ReadsLayersInTheirOrderAndTheirTimes) {
 TEST(ClusterFileTest, ErrorsOfLayersNameTheLineAndTheRemedy) {
     const std::string layer =
         "[layer a]\nparameters-m = 1\ngflop = 1\nkept-mib = 1\noutput-mib = 1\n";
+    const std::string two = layer + "[layer b" + layer.substr(8);
     const std::string job = "[job]\nmicro-batches = 8\n";
     const std::vector<std::pair<std::string, std::string>> cases{
         {"[layer a]\ngflop = 1", "line 1: [layer a] has no 'parameters-m'"},
@@ -232,6 +233,17 @@ TEST(ClusterFileTest, ErrorsOfLayersNameTheLineAndTheRemedy) {
          "line 9: layer-ms: no layer 'b': Did you mean a?"},
         {layer + job + "[device d]\nlayer-ms = a", "line 9: layer-ms: cannot read 'a'"},
         {layer + job + "[device d]\nlayer-ms = a=1, a=2", "line 9: layer-ms: 'a' stands twice"},
+        {layer + "[tied t]\nlayers = a", "line 7: [tied t] names fewer than two layers"},
+        {layer + "[tied t]\nlayers = a, c", "line 7: no layer 'c' ([tied NAME] names"},
+        {layer + "[tied t]\nlayers = a, a", "line 7: 'a' stands twice"},
+        {layer + "count = 2\n[tied t]\nlayers = a, b", "line 8: there are several layers 'a'"},
+        {two + "[tied t]\nlayers = a, b\nparameters-m = 2",
+         "line 13: [tied t] needs 'parameters-m' of at most those of the layer 'a'"},
+        {two + "[tied t]\nlayers = a, b", "line 11: [tied t] needs 'parameters-m'"},
+        {two + "[tied t]\nlayers = a, b\nparameters-m = 1\nfilled = 0.5",
+         "line 14: 'filled' has 1 part for 2 layers"},
+        {two + "[tied t]\nlayers = a, b\nparameters-m = 1\nfilled = 2, 1",
+         "line 14: filled: '2' is not a number from 0 to 1"},
         {"[device d]\ntflops = 1", "line 2: 'tflops', but the model has no layers"},
         {"[device d]\nlayer-ms = a=1", "line 2: 'layer-ms', but the model has no layers"},
     };

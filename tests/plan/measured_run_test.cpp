@@ -86,6 +86,25 @@ TEST(MeasuredRunTest, LayersAreTheUnitsThatWereMeasured) {
     EXPECT_TRUE(layouts.front().fits());
 }
 
+TEST(MeasuredRunTest, UnitsThatShareParametersAreLayersOfTheirOwn) {
+    MeasuredRun run = with_chain(two_hosts());
+    run.chain->tied = {{.units = {0, 3}, .parameters = 4, .filled = {0.25, 1}},
+                       {.units = {1, 2}, .parameters = 20, .filled = {1, 1}}};
+    Cluster cluster = parse_cluster("[nodes h1]\n[nodes p100]\ncount = 3\n", "c.cfg");
+
+    fill_from_runs(cluster, std::vector{run});
+    fill_from_layers(cluster);
+
+    ASSERT_EQ(cluster.layers.size(), 4U);
+    EXPECT_EQ(cluster.layers[2].name, "layer 2");
+    ASSERT_EQ(cluster.tied.size(), 2U);
+    EXPECT_THAT(cluster.tied[0].layers, testing::ElementsAre(0, 3));
+    EXPECT_THAT(cluster.tied[0].filled, testing::ElementsAre(0.25, 1));
+    EXPECT_THAT(cluster.tied[1].layers, testing::ElementsAre(1, 2));
+    EXPECT_EQ(cluster.model.parameters, 55 - 4 - 20);
+    EXPECT_TRUE(plan_layouts(cluster).front().fits());
+}
+
 TEST(MeasuredRunTest, StagesOfAPipelineTellOfLayersAlone) {
     MeasuredRun run = with_chain(two_hosts());
     run.is_pipelined = true;

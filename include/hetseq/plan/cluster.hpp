@@ -41,6 +41,15 @@ struct LayerClass {
     double workspace_mib = 0;  // while it computes
 };
 
+/// Parameters that several layers read, each alone of its class; they count in each of these. What
+/// of the gradients is not zero after an update is a part by layer.
+struct TiedLayers {
+    std::string name;
+    std::vector<std::size_t> layers;  // of Cluster::layers, two or more
+    double parameters = 0;
+    std::vector<double> filled = {};  // empty: all
+};
+
 struct DeviceClass {
     std::string name;
     StepCost cost;         // ms and units
@@ -135,10 +144,13 @@ struct Cluster {
     Network network;
     ModelSize model;
     std::vector<LayerClass> layers = {};  // in the order of forward; none: no layouts are planned
+    std::vector<TiedLayers> tied = {};
     PlannedJob job;
     std::vector<FitParameter> fit;
     std::vector<MeasuredRow> rows;
 
+    /// Those of all layers, tied ones once.
+    double layers_parameters() const;
     std::int64_t ranks() const;
     /// The job's global batch [units] on this many ranks.
     std::int64_t batch() const;

@@ -28,9 +28,11 @@ constexpr double most_batch_ms = 1e9;
 struct Described {
     const Cluster& cluster;
     std::vector<PlannedRank> ranks;
-    std::vector<std::size_t> devices;         // by class
-    std::vector<LayerGroup> layers;           // a unit of the chain each
-    std::vector<double> parameters_up_to{0};  // by unit
+    std::vector<std::size_t> devices;  // by class
+    std::vector<LayerGroup> layers;    // a unit of the chain each
+    std::vector<TiedUnits> tied;
+    std::vector<double> tied_parameters;      // by group of `tied`
+    std::vector<double> parameters_up_to{0};  // by unit, tied ones in each
 
     const NodeClass& node(int rank) const {
         return cluster.nodes[ranks[static_cast<std::size_t>(rank)].node];
@@ -46,22 +48,48 @@ struct Described {
         return of.inter ? *of.inter : cluster.network.inter;
     }
     double parameters(std::size_t begin, std::size_t end) const {
-        return parameters_up_to[end] - parameters_up_to[begin];
+        double sum = parameters_up_to[end] - parameters_up_to[begin];
+        for (std::size_t t = 0; t < tied.size(); ++t) {
+            const auto readers = std::ranges::count_if(
+                tied[t].units, [&](std::size_t unit) { return begin <= unit && unit < end; });
+            sum -=
+                static_cast<double>(std::max<std::ptrdiff_t>(readers - 1, 0)) * tied_parameters[t];
+        }
+        return std::max(sum, 0.0);
     }
-    double all_parameters() const { return parameters_up_to.back(); }
+    double all_parameters() const { return cluster.layers_parameters(); }
+    // Of a parameter's gradient, as it is sent.
+    double sent_mb() const {
+        return cluster.model.bytes / bytes_of_mib / std::max(all_parameters(), 1.0);
+    }
 };
+
+// A layer that shares parameters is alone of its class, so that it is one unit.
+void add_tied(Described& all) {
+    for (const TiedLayers& tied : all.cluster.tied) {
+        TiedUnits& units = all.tied.emplace_back();
+        units.gradients_mb = all.sent_mb() * tied.parameters;
+        units.filled = tied.filled;
+        for (const std::size_t layer : tied.layers)
+            for (std::size_t unit = 0; unit < all.layers.size(); ++unit)
+                if (all.layers[unit].layer == &all.cluster.layers[layer])
+                    units.units.push_back(unit);
+        all.tied_parameters.push_back(tied.parameters);
+    }
+}
 
 std::shared_ptr<const Described> described(const Cluster& cluster) {
     auto all = std::make_shared<Described>(
-        Described{cluster, planned_ranks(cluster), {}, layer_groups(cluster)});
+        Described{cluster, planned_ranks(cluster), {}, layer_groups(cluster), {}, {}});
     for (std::size_t d = 0; d < cluster.devices.size(); ++d)
         if (std::any_of(cluster.nodes.begin(), cluster.nodes.end(), [&](const NodeClass& node) {
                 return node.device == d && node.count > 0;
             }))
             all->devices.push_back(d);
     for (const LayerGroup& group : all->layers)
-        all->parameters_up_to.push_back(all->all_parameters() +
+        all->parameters_up_to.push_back(all->parameters_up_to.back() +
                                         static_cast<double>(group.count) * group.layer->parameters);
+    add_tied(*all);
     return all;
 }
 
@@ -133,6 +161,7 @@ LayoutProblem::Size size_of(const std::shared_ptr<const Described>& all, std::in
                                             layer->kept_mib);
         chain.workspace_mb.push_back(micro_batch * layer->workspace_mib);
     }
+    chain.tied = all->tied;
     chain.state_mb = [all](std::size_t begin, std::size_t end, std::size_t) {
         return state_mb(*all, all->parameters(begin, end), 1);
     };
@@ -225,10 +254,10 @@ LayoutProblem layout_problem(const Cluster& cluster) {
     problem.all_reduce_ms = [all](std::span<const int> ranks, double mb) {
         return sum_ms(*all, ranks, mb);
     };
-    const double part = 1 / std::max(all->all_parameters(), 1.0);  // a parameter's of the whole
-    problem.gradients_mb = [all, part](std::size_t begin, std::size_t end) {
-        return all->cluster.model.bytes / bytes_of_mib * part * all->parameters(begin, end);
+    problem.gradients_mb = [all](std::size_t begin, std::size_t end) {
+        return all->sent_mb() * all->parameters(begin, end);
     };
+    const double part = 1 / std::max(all->all_parameters(), 1.0);  // a parameter's of the whole
     problem.optimizer_ms = [all, part](std::size_t begin, std::size_t end, std::size_t of) {
         return all->device(of).update_ms * part * all->parameters(begin, end);
     };

@@ -75,9 +75,7 @@ double layer_ms(const Cluster& cluster,
 void fill_from_layers(Cluster& cluster) {
     if (cluster.layers.empty())
         return;
-    double parameters = 0;
-    for (const LayerClass& layer : cluster.layers)
-        parameters += static_cast<double>(layer.count) * layer.parameters;
+    const double parameters = cluster.layers_parameters();
     cluster.model.parameters = std::llround(parameters);
     if (cluster.model.bytes == 0)
         cluster.model.bytes = bytes_of_fp32 * parameters;

@@ -103,6 +103,12 @@ MeasuredChain measured_units(const RunSettings& settings,
              .output_mb = cost.output_mb / units,
              .workspace_mb = cost.workspace_mb / units});
     }
+    const auto sent_bytes = static_cast<double>(
+        c10::elementSize(sent_type(settings).value_or(parameter_type(settings.precision))));
+    for (const TiedUnits& tied : ranks.tied)
+        measured.tied.push_back({.units = tied.units,
+                                 .parameters = tied.gradients_mb * bytes_of_mib / sent_bytes,
+                                 .filled = tied.filled});
     for (const std::vector<int>& like : ranks.classes.ranks)
         measured.devices.push_back(devices_of(settings, like, sizes, costs));
     return measured;

@@ -110,6 +110,31 @@ TEST(ClusterLayoutsTest, AStageHoldsItsOwnParameters) {
     EXPECT_NEAR(problem.optimizer_ms(1, 5, 1), 8, 1e-9);
 }
 
+// The stem and the head share 4 of their 8 and 5 millions of parameters.
+TEST(ClusterLayoutsTest, TiedParametersCountOnceInAStageAndAreSummedBetweenTwo) {
+    const std::string head =
+        "[layer head]\nparameters-m = 5\ngflop = 4\nkept-mib = 1\noutput-mib = 0\n";
+    const std::string tie =
+        "[tied words]\nlayers = head stem\nparameters-m = 4\nfilled = 1, 0.25\n";
+    const std::string job = "batch = 64\nmicro-batches = 8, 2\n";
+    Cluster cluster = parse_cluster(unlike_nodes("", job + head + tie), "c.cfg");
+    fill_from_layers(cluster);
+    constexpr double mib_a_million = 4e6 / bytes_of_mib;
+
+    const LayoutProblem problem = layout_problem(cluster);
+
+    EXPECT_EQ(cluster.model.parameters, 17'000'000);
+    const ChainProblem& chain = problem.sizes[0].chain;
+    EXPECT_NEAR(chain.state_mb(0, 6, 0), 4 * 17 * mib_a_million, 1e-9);
+    EXPECT_NEAR(chain.state_mb(0, 1, 0) + chain.state_mb(1, 6, 0), 4 * 21 * mib_a_million, 1e-9);
+    EXPECT_NEAR(problem.gradients_mb(0, 6), 17 * mib_a_million, 1e-9);
+    ASSERT_EQ(chain.tied.size(), 1u);
+    EXPECT_THAT(chain.tied[0].units, ElementsAre(5, 0));
+    EXPECT_NEAR(chain.tied[0].gradients_mb, 4 * mib_a_million, 1e-9);
+    EXPECT_NEAR(chain.tied[0].filled_mb({0, 0, 1}), mib_a_million, 1e-9);
+    EXPECT_TRUE(plan_layouts(cluster).front().fits());
+}
+
 // Half the bytes of fp32, as with --reduce-precision bf16.
 TEST(ClusterLayoutsTest, GradientsHaveTheGivenBytes) {
     Cluster cluster = unlike();

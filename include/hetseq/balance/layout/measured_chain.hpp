@@ -25,9 +25,18 @@ struct MeasuredChain {
         std::vector<double> unit_ms;
     };
 
+    /// Parameters that several units read. Of the gradients, `filled` is not zero after a batch, by
+    /// unit.
+    struct Tied {
+        std::vector<std::size_t> units;
+        double parameters = 0;
+        std::vector<double> filled;
+    };
+
     bool counts_tokens = false;  // with padding; false: a unit of the batch is a sample
     std::vector<std::int64_t> micro_batches = {};  // that were weighed, the largest first
     std::vector<Unit> units = {};
+    std::vector<Tied> tied = {};
     std::vector<Devices> devices = {};
 };
 
