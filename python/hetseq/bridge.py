@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import threading
 import traceback
@@ -394,7 +395,7 @@ class Binding:
         return handle, list(adapter.state), list(adapter.state.values()), adapter.scheduler is not None
 
     def optimizer_rate(self, handle: int) -> float:
-        return self.optimizers[handle].rate()
+        return _rate_of(self.optimizers[handle].rate(), "the optimizer's scheduler")
 
     def optimizer_step(self, handle: int, lr: float) -> None:
         self.optimizers[handle].step(lr)
@@ -406,7 +407,18 @@ class Binding:
         del self.optimizers[handle]
 
     def schedule(self, update: int, epoch: int) -> float:
-        return float(self.task.schedule(update, epoch, self.config))
+        return _rate_of(self.task.schedule(update, epoch, self.config), f"schedule({update}, {epoch})")
+
+
+def _rate_of(made: Any, what: str) -> float:
+    """A learning rate that the task's `what` gave."""
+    try:
+        rate = float(made)
+    except (TypeError, ValueError):
+        raise TaskError(f"{what} gave a {type(made).__name__}: give a learning rate, a number of 0 or more") from None
+    if not math.isfinite(rate) or rate < -1e-9:  # rounding, at a decay's end
+        raise TaskError(f"{what} gave {rate:g}: give a learning rate, a finite number of 0 or more")
+    return rate
 
 
 def _check_parameters(module: torch.nn.Module) -> None:

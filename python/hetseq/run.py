@@ -181,6 +181,9 @@ def load_task(spec: str) -> tuple[Task, str]:
     if not name and len(tasks) != 1:
         raise TaskError(f"{path} holds {len(tasks)} tasks ({', '.join(tasks) or 'none'}): name one, {path}:CLASS")
     name = name or next(iter(tasks))
+    named = getattr(module, name, None)
+    if isinstance(named, Task) or isinstance(named, type) and issubclass(named, Task) and named is not Task:
+        tasks[name] = named  # perhaps imported from another file
     if name not in tasks:
         raise TaskError(f"{path} holds no task {name}" + (f", only {', '.join(tasks)}" if tasks else ""))
     task = tasks[name]

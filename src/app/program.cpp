@@ -21,6 +21,7 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/meeting_limit.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
+#include "hetseq/data/hdf5/hdf5.hpp"
 #include "hetseq/tools/tool_table.hpp"
 #include "hetseq/train/watch/watchdog.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
@@ -54,12 +55,10 @@ WatchdogOptions silence_alone() {
     return {.stall_timeout = MeetingLimit::seconds_of_environment(), .judge = Judge::silence};
 }
 
-int run_on_ranks(int argc,
-                 char** argv,
-                 const CommandEntry& command,
-                 const std::vector<std::string>& words,
-                 const Parts& parts) {
-    const MpiEnvironment environment(argc, argv);
+int run_within(const MpiEnvironment& environment,
+               const CommandEntry& command,
+               const std::vector<std::string>& words,
+               const Parts& parts) {
     MeetingLimit limit{"to begin", {}, limit_of(environment)};
     const HostComm world = HostComm::world(environment);
     const HostComm meeting = world.duplicate();
@@ -83,6 +82,19 @@ int run_on_ranks(int argc,
     } catch (const std::exception& error) {
         return end_ranks(meeting, error);
     }
+}
+
+int run_on_ranks(int argc,
+                 char** argv,
+                 const CommandEntry& command,
+                 const std::vector<std::string>& words,
+                 const Parts& parts) {
+    const MpiEnvironment environment(argc, argv);
+    const int code = run_within(environment, command, words, parts);
+    // The end of MPI ends HDF5, which would crash.
+    if (code != 0 && environment.started_here() && hdf5_failed_to_close())
+        MpiEnvironment::abort(code);
+    return code;
 }
 
 // `hetseq bench step --help` shows the form that is named.

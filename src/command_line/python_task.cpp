@@ -24,8 +24,9 @@ namespace {
 constexpr const char* start_of_module = R"(
 import importlib.util, runpy, sys
 if importlib.util.find_spec("hetseq") is None:
-    print(f"hetseq error: {sys.executable} has no package hetseq (a task in Python needs it); install it "
-          "(docs/python.md), or name another Python in HETSEQ_PYTHON", file=sys.stderr)
+    print(f"hetseq error: {sys.executable} has no package hetseq (a task in Python needs it): install it, "
+          "or put lib/hetseq/python of hetseq's installation on PYTHONPATH (docs/building.md), or name another Python in "
+          "HETSEQ_PYTHON", file=sys.stderr)
     sys.exit(78)
 sys.argv[0] = "hetseq"
 runpy.run_module("hetseq", run_name="__main__", alter_sys=True)

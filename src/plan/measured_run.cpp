@@ -321,6 +321,24 @@ std::string fill_links(Cluster& cluster, const MeasuredRun& run) {
            " GB/s, with which the model reproduces the step time of " + run.name;
 }
 
+// Lines of times through runs of unlike models would say nothing.
+void check_one_model(std::span<const MeasuredRun> runs) {
+    const MeasuredRun& first = runs.front();
+    const auto text = [](const MeasuredRun& run) {
+        return format_number(run.model_bytes / 1e6, 4) + " MB";
+    };
+    const auto is_other = [&](const MeasuredRun& run) {
+        constexpr double of_file = 0.01;  // what is beside the tensors
+        return run.model_bytes > 0 && first.model_bytes > 0 &&
+               std::abs(run.model_bytes - first.model_bytes) > of_file * first.model_bytes;
+    };
+    for (const MeasuredRun& run : runs)
+        if (is_other(run))
+            throw BadConfig(run.name + " trained another model than " + first.name,
+                            "it has " + text(run) + ", not " + text(first),
+                            "give runs of one model with --from");
+}
+
 }  // namespace
 
 void take_cost(DeviceClass& device, const StepCost& cost, const std::string& source) {
@@ -349,6 +367,7 @@ void take_cost(DeviceClass& device, const StepCost& cost, const std::string& sou
 std::vector<std::string> fill_from_runs(Cluster& cluster, std::span<const MeasuredRun> runs) {
     std::vector<std::string> notes;
     const MeasuredRun& first = runs.front();
+    check_one_model(runs);
     if (cluster.job.batch == 0 && cluster.job.units_per_rank == 0 && first.batch > 0) {
         cluster.job.batch = first.batch;
         notes.push_back("batch: " + std::to_string(first.batch) + " units, as in " + first.name);
@@ -369,6 +388,10 @@ std::vector<std::string> fill_from_runs(Cluster& cluster, std::span<const Measur
             device.measured.clear();  // it has been looked up
         else if (!device.has_times)
             notes.push_back(fill_device(device, runs));
+    if (only_layers)
+        for (const MeasuredRun& run : runs.subspan(1))
+            notes.push_back(run.name + ": not used, since " + first.name +
+                            " trained as pipelines and gives the layers' times");
     if (!cluster.network.given)
         notes.push_back(fill_links(cluster, first));
     return notes;

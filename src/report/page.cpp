@@ -7,13 +7,17 @@
 
 namespace hetseq {
 
+std::string_view begin_of_report_page() {
+    return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>";
+}
+
 std::string report_page(std::span<const RunRecord> runs) {
     std::string title;
     for (const RunRecord& run : runs)
         title += (title.empty() ? "" : ", ") + run.name;
-    return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>" +
-           escaped(title) + ": hetseq report</title>\n<style>" + detail::style() +
+    return std::string(begin_of_report_page()) + escaped(title) +
+           ": hetseq report</title>\n<style>" + detail::style() +
            "</style>\n</head>\n<body>\n<h1>hetseq report</h1>\n" + detail::overview(runs) +
            detail::curves(runs) + detail::balance(runs) + detail::events(runs) +
            detail::options(runs) + "<footer>hetseq " + version::number +

@@ -20,8 +20,9 @@ namespace {
 constexpr double little = 0.03;  // of an update's time
 
 struct GroupShares {
-    std::vector<std::int64_t> groups;  // by rank
-    double loss = 0;                   // of time, over single samples
+    std::vector<std::int64_t> groups;   // by rank
+    std::vector<std::int64_t> samples;  // by rank
+    double loss = 0;                    // of time, over single samples
 };
 
 GroupShares shares_in_groups(const SharePlan& shares,
@@ -30,13 +31,13 @@ GroupShares shares_in_groups(const SharePlan& shares,
                              std::int64_t size) {
     GlobalBatch whole{.begin = 0, .end = batch};
     whole.groups = std::make_shared<const std::vector<Slice>>(groups_of(batch, size));
-    GroupShares result{divide_items(allocation, std::ssize(*whole.groups)), 0};
-    std::vector<std::int64_t> samples;
+    GroupShares result{.groups = divide_items(allocation, std::ssize(*whole.groups)),
+                       .samples = {}};
     for (const Slice& slice : cut_by_rank(whole, allocation))
-        samples.push_back(slice.size());
+        result.samples.push_back(slice.size());
     const double single = makespan_ms(shares.costs(), allocation);
     if (single > 0)
-        result.loss = std::max(0.0, makespan_ms(shares.costs(), samples) / single - 1);
+        result.loss = std::max(0.0, makespan_ms(shares.costs(), result.samples) / single - 1);
     return result;
 }
 
@@ -61,6 +62,14 @@ void check_groups(const SharePlan& shares, const BatchPlan& plan, const std::str
                         "raise --max-sentences of this rank or give it 0, or train with a lower "
                         "--norm-group");
     }
+}
+
+std::vector<std::int64_t> shares_of_full_batch(SharePlan& shares, const BatchPlan& plan) {
+    const std::int64_t batch = shares.full_batch(plan);
+    const std::vector<std::int64_t> allocation = shares.allocation(batch);
+    return plan.group_size() == 0 || shares.ragged()
+               ? allocation
+               : shares_in_groups(shares, allocation, batch, plan.group_size()).samples;
 }
 
 std::string group_report(SharePlan& shares, const BatchPlan& plan) {

@@ -202,6 +202,12 @@ std::optional<ResumePoint> ResumeCandidates::next() {
         throw IoError(problem,
                       "the reasons are above",
                       "look at the file system on the hosts that they name, and start again");
+    if (are_foreign_)
+        throw BadConfig(problem,
+                        "they are of another model, as is said above",
+                        "give these options as that run had them, or another --save-dir; there "
+                        "--init-model " +
+                            folders_.front().string() + " begins with its values");
     throw BadData(
         problem, "the reasons are above", "repair what is wrong, or start anew with --overwrite");
 }
@@ -222,6 +228,7 @@ TrainingState ResumeCandidates::read(const fs::path& folder) const {
 void ResumeCandidates::pass(const std::exception& error) {
     const auto* const known = dynamic_cast<const Error*>(&error);
     could_not_read_ = could_not_read_ || (known != nullptr && known->code() == ExitCode::io);
+    are_foreign_ = are_foreign_ && known != nullptr && known->code() == ExitCode::config;
     log::warn(folders_[tried_ - 1].string() + " cannot be used: " + message_of(error) +
               (tried_ < folders_.size() ? "; the one before it is tried" : ""));
 }

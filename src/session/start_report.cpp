@@ -17,7 +17,8 @@ namespace {
 struct ShareTable {
     const RunSettings& settings;
     SharePlan& shares;
-    std::int64_t full;  // batch
+    std::int64_t full;                  // batch
+    std::vector<std::int64_t> of_full;  // by rank
     bool is_measured;
     bool recomputes;
     double units_of_cost;  // what is reported of the allocated ones
@@ -47,7 +48,7 @@ std::vector<std::string> ShareTable::heading() const {
 std::vector<std::string> ShareTable::row(const RankInfo& info) const {
     const auto own = static_cast<std::size_t>(info.rank);
     const auto r = static_cast<std::size_t>(shares.leader_of(info.rank));
-    const std::int64_t share = shares.allocation(full)[r];
+    const std::int64_t share = of_full[r];
     const auto& cost = shares.costs()[r];
     const double part = 100 * static_cast<double>(share) / static_cast<double>(full);
     std::vector<std::string> cells{
@@ -82,6 +83,7 @@ std::string start_report(const RunSettings& settings, SharePlan& shares, const B
         settings,
         shares,
         shares.full_batch(plan),
+        shares_of_full_batch(shares, plan),
         shares.policy() == "auto" && settings.topology.ranks.size() > 1,
         std::any_of(settings.recompute.begin(),
                     settings.recompute.end(),

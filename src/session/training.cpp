@@ -88,6 +88,24 @@ Schedule make_schedule(const Parts& parts, PartOptions options, const RunLength&
     return parts.schedules.get(options.schedule.name)(options);
 }
 
+std::string warning_of_no_rate(const Schedule& schedule,
+                               const RunLength& length,
+                               const TrainingProgress& progress) {
+    const std::int64_t origin = progress.schedule_origin;
+    const std::int64_t end = origin + length.schedule_updates;
+    if (end >= length.updates ||
+        schedule(length.updates - 1 - origin, progress.schedule_epochs) != 0)
+        return "";
+    return "the learning rate is 0 from update " +
+           std::to_string(std::max(end, progress.updates) + 1) +
+           " on, and these updates change nothing (its decay ends at update " +
+           std::to_string(end) +
+           (progress.updates > origin ? ", as the run began with): to decay anew, start another "
+                                        "run from the newest checkpoint with --restore-file and "
+                                        "--reset-lr-scheduler"
+                                      : "): raise --total-num-update");
+}
+
 Training::Training(const TrainingParts& parts,
                    const RunLength& length,
                    StartingPoint start,

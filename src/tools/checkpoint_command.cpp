@@ -85,7 +85,9 @@ OptionsOf<AverageOptions> average_options() {
     return OptionsOf<AverageOptions>()
         .add(&AverageOptions::output,
              text_option("output", "FILE", "", "the safetensors file to write").required())
-        .add(&AverageOptions::last, last_option());
+        .add(&AverageOptions::last, last_option())
+        .add(&AverageOptions::overwrites,
+             switch_option("overwrite", "replace the file where it exists"));
 }
 
 OptionsOf<ExportFormat> export_options() {

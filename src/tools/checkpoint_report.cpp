@@ -30,12 +30,17 @@ std::string evaluation_text(const std::optional<Evaluation>& evaluation) {
     return evaluation ? format_number(evaluation->loss(), 5) : "";
 }
 
+// The last validation may have been updates ago. Earlier versions did not say when it was.
+bool is_of_this_update(const TrainingProgress& progress) {
+    return progress.last_valid_update == progress.updates || progress.last_valid_update == 0;
+}
+
 // One line of the list: a checkpoint, or its problem if it cannot be read.
 struct Row {
     std::string path;
     std::int64_t update = 0, epochs = 0, samples = 0, best_update = 0;
     std::uint64_t bytes = 0;
-    std::optional<double> valid_loss;
+    std::optional<double> valid_loss;  // none: it was not validated at this update
     std::string problem;
 };
 
@@ -49,7 +54,7 @@ Row read_row(const fs::path& checkpoint) {
         row.epochs = progress.epochs;
         row.samples = progress.samples;
         row.best_update = progress.best_update;
-        if (progress.last_valid)
+        if (progress.last_valid && is_of_this_update(progress))
             row.valid_loss = progress.last_valid->loss();
     } catch (const Error& error) {
         row.problem = error.what();
@@ -151,7 +156,11 @@ std::string inspect_checkpoint(const fs::path& checkpoint) {
                        " ranks: " + join(state.run.devices, ", ") + "\ncorpus of " +
                        std::to_string(state.run.samples) + " samples (" + state.run.corpus + ")\n";
     if (progress.last_valid)
-        text += "valid loss " + evaluation_text(progress.last_valid) + "\n";
+        text += "last validation: loss " + evaluation_text(progress.last_valid) +
+                (progress.last_valid_update > 0
+                     ? ", at update " + std::to_string(progress.last_valid_update)
+                     : "") +
+                "\n";
     if (progress.best_valid)
         text += "best validation: loss " + evaluation_text(progress.best_valid) + ", at update " +
                 std::to_string(progress.best_update) + "\n";

@@ -22,7 +22,9 @@ rc=0; "$bin/hetseq" checkpoint verify "$work/damaged" >"$work/log" || rc=$?
 grep -q 'square_avg/' "$work/log" || fail "no tensor of the optimizer"
 "$bin/hetseq" checkpoint average "$work/whole" --last 1 --output "$work/mean.safetensors" >"$work/log" || fail average
 "$bin/compare_models" "$work/mean.safetensors" "$work/whole/model.safetensors" 0 || fail "the mean of one"
-"$bin/hetseq" checkpoint average "$work/whole" --output "$work/mean.safetensors" >"$work/log" || fail average
+rc=0; "$bin/hetseq" checkpoint average "$work/whole" --output "$work/mean.safetensors" 2>"$work/log" || rc=$?
+((rc == 78)) || fail "a file was replaced without --overwrite, exit code $rc"
+"$bin/hetseq" checkpoint average "$work/whole" --output "$work/mean.safetensors" --overwrite >"$work/log" || fail average
 rc=0; "$bin/compare_models" "$work/mean.safetensors" "$work/whole/model.safetensors" 0 || rc=$?
 ((rc == 1)) || fail "the mean of three, exit code $rc"
 # A byte of another value, which only the checksum shows.

@@ -41,7 +41,7 @@ offers '--max-epoch --max-length --max-predictions --max-sentences --max-skips -
 offers '--help --output --overwrite --shards' prepare images --
 offers '--checkpoint --format --help --json --last --output --overwrite' checkpoint --
 offers '--help --json --last' checkpoint list --
-offers '--help --last --output' checkpoint average runs --
+offers '--help --last --output --overwrite' checkpoint average runs --
 offers '--help --json' info --
 
 # Choices, with a blank or '=' before them, and after a switch a new word.

@@ -126,7 +126,7 @@ expect_ok 'BERT on three ranks'
 "$bin/compare_models" "$work/bert-1/model.safetensors" "$work/bert-3/model.safetensors" 1e-9 || fail 'another BERT on three ranks'
 
 train wrong 2 --virtual-workers 0+2
-expect_error 78 "'2' is none of the job's 2 ranks"
+expect_error 78 "'2' is not within the job's 2 ranks"
 train wrong 2 --virtual-workers 0+1 --stage-units 2+2
 expect_error 78 "the model has $units"
 [[ ! -e $work/wrong/checkpoints ]] || fail 'a start that failed left checkpoints'

@@ -57,6 +57,12 @@ expect_error 78 'exists already'
 predict 2 one.h5 --overwrite; expect_ok overwrite
 same one.h5 three.h5
 
+# A disk that fills up is one clear error, and the end of MPI survives what HDF5 could not close.
+limited=("$bin/hetseq" predict "$run" --data "$work/data/t10k*.h5" --threads 1 --batch-size 8 --output "$work/full.h5")
+run_ranks 1 bash -c 'ulimit -f 4; exec "$@"' bash "${limited[@]}"
+expect_error 74 'cannot write'
+[[ ! -e $work/full.h5 ]] || fail 'a part of the predictions was left'
+
 # Errors come before any work and leave nothing behind.
 run_ranks 1 "$bin/hetseq" predict "$run" --output "$work/none.h5"
 expect_error 78 '--data is missing'

@@ -35,6 +35,11 @@ for figure in figures:
         assert 0 <= float(x) <= width and 0 <= float(y) <= height, (x, y)
 PY
 }
+# A former report is replaced, and nothing else.
+cp "$work/finished/config.cfg" "$work/config.cfg"
+rc=0; "$bin/hetseq" report "$work/finished" --output "$work/config.cfg" >"$work/log" 2>&1 || rc=$?
+expect_error 78 'only a former report is replaced'
+cmp "$work/finished/config.cfg" "$work/config.cfg" || fail 'a file that is no report was replaced'
 # Loss, accuracy, rate, update's time, learning rate, gradient norm; time by rank, allocation, bound.
 report finished 9 "$work/finished"
 grep -q 'against its bound' "$work/finished.html" || fail 'no bound'

@@ -143,6 +143,17 @@ TEST(MeasuredRunTest, LayersAreNotTakenWhereTheyCannotBeCompared) {
     EXPECT_EQ(layers_for("[device a100]\nunit-ms = 1\n[nodes a100]\n"), 0U) << "never measured";
 }
 
+TEST(MeasuredRunTest, RunsOfUnlikeModelsAreNotTakenTogether) {
+    const MeasuredRun one = two_hosts();
+    MeasuredRun other = one;
+    other.name = "OTHER";
+    other.model_bytes = 1.1 * one.model_bytes;
+    Cluster cluster = parse_cluster("[nodes h1]\n", "c.cfg");
+
+    EXPECT_NO_THROW(fill_from_runs(cluster, std::vector{one, one}));
+    EXPECT_THROW(fill_from_runs(cluster, std::vector{one, other}), BadConfig);
+}
+
 TEST(MeasuredRunTest, WhatIsDescribedStays) {
     Cluster cluster = parse_cluster("[device h1]\nupdate-ms = 3\n[nodes h1]\n", "c.cfg");
 

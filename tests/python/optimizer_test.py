@@ -117,6 +117,30 @@ class OptimizerTest(Case):
         self.check("OwnSchedule", self.torch_model(lambda groups: torch.optim.SGD(groups, lr=0.1), lambda u: 0.1 / (u + 1),
                                                    6))
 
+    def test_a_schedule_that_gives_no_rate_is_told_by_name(self):
+        self.write("wrong.py", """
+            import tasks
+            class None_(tasks.Linear):
+                def schedule(self, update, epoch, config):
+                    if update < 2:
+                        return 0.01
+            class Nan(tasks.Linear):
+                def schedule(self, update, epoch, config):
+                    return float("nan") if update == 1 else 0.01
+            class Negative(tasks.Linear):
+                def schedule(self, update, epoch, config):
+                    return -1.0
+        """)
+        script = self.write("train_wrong.py", f"""
+            import sys, hetseq, wrong
+            hetseq.train(getattr(wrong, sys.argv[1])(), data="data.h5", batch_size={SAMPLES}, max_update=4, cache_dir="none")
+        """)
+        for name, problem in (("None_", r"schedule\(2, \d\) gave a NoneType: give a learning rate"),
+                              ("Nan", r"schedule\(1, \d\) gave nan: give a learning rate"),
+                              ("Negative", r"schedule\(0, \d\) gave -1: give a learning rate")):
+            with self.subTest(name), self.assertRaisesRegex(AssertionError, problem):
+                self.run_ranks(2, script, name)
+
     def test_torchs_schedulers_give_the_rate_and_continue_from_checkpoints(self):
         self.train(1, 4, list(SCHEDULERS), log_interval=1)
         self.train(2, 9, list(SCHEDULERS), log_interval=1, max_sentences={"0": 5, "1": 9})

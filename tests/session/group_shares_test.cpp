@@ -33,6 +33,15 @@ TEST(GroupSharesTest, TheReportSaysWhatWholeGroupsCost) {
     EXPECT_EQ(group_report(shares, BatchPlan(5120, 512)), "");
 }
 
+TEST(GroupSharesTest, SharesAreWhatRanksCompute) {
+    SharePlan shares = unlike_shares(4);
+
+    EXPECT_THAT(shares_of_full_batch(shares, BatchPlan(5120, 512)), testing::ElementsAre(410, 102));
+    EXPECT_THAT(shares_of_full_batch(shares, plan_of(5120, 512, 32)),
+                testing::ElementsAre(416, 96));
+    EXPECT_THAT(shares_of_full_batch(shares, plan_of(40, 40, 32)), testing::ElementsAre(40, 0));
+}
+
 TEST(GroupSharesTest, TheReportNamesAGroupThatCostsLittle) {
     SharePlan shares = unlike_shares(4);
 

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "hetseq/report/run_record.hpp"
 
@@ -10,5 +11,8 @@ namespace hetseq {
 /// The report of `runs` as one HTML file that needs nothing else: no links, no scripts. It is
 /// well-formed XML as well.
 std::string report_page(std::span<const RunRecord> runs);
+
+/// What each of them begins with.
+std::string_view begin_of_report_page();
 
 }  // namespace hetseq

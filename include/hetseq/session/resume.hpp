@@ -49,7 +49,8 @@ public:
 
     /// Collective. The newest one that was not tried yet and whose files are complete, but for the
     /// optimizer's with --reset-optimizer; empty if there are no candidates. Throws on all ranks if
-    /// there were candidates and none is left: IoError if one could not be read, BadData otherwise.
+    /// there were candidates and none is left: IoError if one could not be read, BadConfig if all
+    /// are of other options, BadData otherwise.
     std::optional<ResumePoint> next();
     /// Collective. `error` says why the last one cannot be used although its files are complete.
     void pass(const std::exception& error);
@@ -63,6 +64,7 @@ private:
     std::vector<std::filesystem::path> folders_;
     bool are_own_ = true;
     bool could_not_read_ = false;          // one of them
+    bool are_foreign_ = true;              // all that were tried
     std::optional<ResumePoint> verified_;  // the next one
     OptimizerFiles optimizer_files_ = OptimizerFiles::read;
     std::size_t tried_ = 0;

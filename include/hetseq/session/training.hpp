@@ -25,6 +25,12 @@ class RunListener;
 /// The learning rate of a run of that length. Throws BadConfig for options that do not fit it.
 Schedule make_schedule(const Parts& parts, PartOptions options, const RunLength& length);
 
+/// A warning where the decay ends before the run, at a rate of 0: later updates change nothing.
+/// Empty: it does not.
+std::string warning_of_no_rate(const Schedule& schedule,
+                               const RunLength& length,
+                               const TrainingProgress& progress);
+
 /// The parts of a training run; what is referred to outlives it.
 struct TrainingParts {
     const HostComm& world;

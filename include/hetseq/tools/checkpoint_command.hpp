@@ -15,6 +15,7 @@ namespace hetseq {
 struct AverageOptions {
     std::string output{};   // the safetensors file
     std::int64_t last = 0;  // only the newest so many; 0: all
+    bool overwrites = false;
 };
 
 /// What `hetseq checkpoint export` writes.

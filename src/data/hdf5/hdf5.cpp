@@ -1,5 +1,6 @@
 #include "hetseq/data/hdf5/hdf5.hpp"
 
+#include <atomic>
 #include <mutex>
 #include <utility>
 
@@ -8,6 +9,8 @@
 namespace hetseq {
 
 namespace {
+
+std::atomic<bool> failed_to_close{false};
 
 herr_t keep_first(unsigned depth, const H5E_error2_t* error, void* message) {
     if (depth == 0 && error->desc != nullptr)
@@ -32,7 +35,15 @@ std::string hdf5_error_message() {
     return message.empty() ? "HDF5 gave no reason" : message;
 }
 
+bool hdf5_failed_to_close() noexcept {
+    return failed_to_close;
+}
+
 namespace detail {
+
+void note_failed_close() noexcept {
+    failed_to_close = true;
+}
 
 void throw_hdf5_error(const char* call, const char* file, int line) {
     throw IoError("an HDF5 call failed: " + hdf5_error_message(),

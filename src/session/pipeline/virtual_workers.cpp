@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
@@ -37,7 +38,7 @@ std::vector<std::string> parts_of(const std::string& text, char separator) {
                     "node1+node2 or 0+1,2+3");
 }
 
-// A rank, a range of ranks, or a host's ranks; empty: none of these.
+// A rank, a range of ranks that there are, or a host's ranks; empty: none of these.
 std::vector<int> ranks_named(const std::string& name, const Topology& topology) {
     std::vector<int> ranks;
     for (const RankInfo& info : topology.ranks)
@@ -47,11 +48,10 @@ std::vector<int> ranks_named(const std::string& name, const Topology& topology) 
     const auto first = rank_number(std::string_view{name}.substr(0, dash));
     const auto last =
         dash == std::string::npos ? first : rank_number(std::string_view{name}.substr(dash + 1));
-    if (!ranks.empty() || !first || !last)
+    if (!ranks.empty() || !first || !last || std::cmp_greater_equal(*last, topology.ranks.size()))
         return ranks;
-    for (const RankInfo& info : topology.ranks)
-        if (*first <= info.rank && info.rank <= *last)
-            ranks.push_back(info.rank);
+    for (int rank = *first; rank <= *last; ++rank)
+        ranks.push_back(rank);
     return ranks;
 }
 
@@ -63,7 +63,7 @@ std::vector<int> checked_ranks(const std::string& name,
     std::vector<int> ranks = ranks_named(name, topology);
     if (ranks.empty())
         refuse(list,
-               "'" + name + "' is none of the job's " + std::to_string(topology.ranks.size()) +
+               "'" + name + "' is not within the job's " + std::to_string(topology.ranks.size()) +
                    " ranks, nor a host of them");
     return ranks;
 }

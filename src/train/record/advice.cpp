@@ -136,9 +136,11 @@ std::vector<std::string> advice(const Summary& summary) {
                         "larger --batch-size or fewer hosts would lose less");
     for (const Summary::Rank& rank : summary.ranks)
         if (rank.ms[RankTime::data] > loading * summary.step_ms.median)
-            lines.push_back("rank " + std::to_string(rank.rank) + " waits " +
-                            percent(rank.ms[RankTime::data] / summary.step_ms.median) +
-                            " of each update for data: raise --cache-mb, or give loading a core");
+            lines.push_back(
+                "rank " + std::to_string(rank.rank) + " waits " +
+                percent(std::min(rank.ms[RankTime::data] / summary.step_ms.median, 1.0)) +
+                " of each update for data: raise --cache-mb, or give loading a core; "
+                "for data in Python, raise --data-workers");
     return lines;
 }
 

@@ -57,4 +57,20 @@ void check_text_file(const fs::path& path) {
         check_kind(path, type_of(path));
 }
 
+void check_output_file(const fs::path& path, bool may_replace) {
+    const fs::file_type type = type_of(path);
+    if (type == fs::file_type::directory)
+        throw BadConfig("--output " + path.string() + " is a folder",
+                        "one file is written",
+                        "name a file in it");
+    if (may_never_end(type))
+        throw BadConfig("--output " + path.string() + " is not a file",
+                        std::string(kind_of(type)) + ", and a file is put in its place",
+                        "name a file");
+    if (type == fs::file_type::regular && !may_replace)
+        throw BadConfig(path.string() + " exists already",
+                        "it is replaced with --overwrite alone",
+                        "name another file");
+}
+
 }  // namespace hetseq

@@ -143,7 +143,7 @@ TEST_F(ChooseLayoutTest, ACutThatDoesNotFitTheModelIsRefused) {
                       HasSubstr("give a number for each of its ranks, or auto")));
     EXPECT_THAT(refusal_of({{"virtual-workers", "0"}, {"stage-units", "0+1"}}),
                 HasSubstr("'0' is not a number of units"));
-    EXPECT_THAT(refusal_of({{"virtual-workers", "17"}}), HasSubstr("'17' is none of"));
+    EXPECT_THAT(refusal_of({{"virtual-workers", "17"}}), HasSubstr("'17' is not within"));
 }
 
 TEST_F(ChooseLayoutTest, WhatCannotBeCutIsRefused) {

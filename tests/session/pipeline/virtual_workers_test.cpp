@@ -52,17 +52,18 @@ TEST(VirtualWorkersTest, WhatIsNoRankOrHostIsRefusedByItsName) {
     for (const char* name : {"5", "n3", "all", "0x1", "1.5", "-1"})
         EXPECT_THAT(refusal_of(name),
                     AllOf(HasSubstr("--virtual-workers is '" + std::string(name) + "'"),
-                          HasSubstr("none of the job's 5 ranks, nor a host of them"),
+                          HasSubstr("not within the job's 5 ranks, nor a host of them"),
                           HasSubstr("give none, auto, or the ranks or hosts of each worker")))
             << name;
     for (const char* list : {"0+", "+0", "0++1", "+", ""})
         EXPECT_THAT(refusal_of(list), HasSubstr("is missing beside")) << list;
 }
 
-TEST(VirtualWorkersTest, OfARangeThereIsARankAtLeast) {
-    EXPECT_THAT(ranks_of_workers("3-9", three_hosts()), ElementsAre(ElementsAre(3, 4)));
-    EXPECT_THAT(refusal_of("5-9"), HasSubstr("'5-9' is none of"));
-    EXPECT_THAT(refusal_of("2-1"), HasSubstr("'2-1' is none of"));
+TEST(VirtualWorkersTest, OfARangeThereAreAllRanks) {
+    EXPECT_THAT(ranks_of_workers("3-4", three_hosts()), ElementsAre(ElementsAre(3, 4)));
+    EXPECT_THAT(refusal_of("5-9"), HasSubstr("'5-9' is not within"));
+    EXPECT_THAT(refusal_of("2-1"), HasSubstr("'2-1' is not within"));
+    EXPECT_THAT(refusal_of("3-5"), HasSubstr("'3-5' is not within"));  // the last one is 4
 }
 
 TEST(VirtualWorkersTest, ARankIsNamedOnce) {

@@ -28,6 +28,22 @@ TEST(RegularFileTest, WhatMayNeverEndIsRefused) {
     EXPECT_THROW(check_regular_file(folder.path()), BadData);
 }
 
+TEST(OutputFileTest, OnlyAFileIsReplacedAndThatOnlyWhereItMay) {
+    const test::TemporaryFolder folder;
+    folder.write("file", "text");
+    const auto pipe = folder / "pipe";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    std::filesystem::create_symlink("/dev/null", folder / "link");
+
+    EXPECT_NO_THROW(check_output_file(folder / "none", false));
+    EXPECT_NO_THROW(check_output_file(folder / "file", true));
+    EXPECT_THROW(check_output_file(folder / "file", false), BadConfig);
+    for (const bool may_replace : {false, true})
+        for (const std::filesystem::path& path :
+             {pipe, folder.path(), folder / "link", std::filesystem::path("/dev/full")})
+            EXPECT_THROW(check_output_file(path, may_replace), BadConfig) << path;
+}
+
 // As bash passes <(command).
 TEST(RegularFileTest, TextOfAShellsPipeIsRead) {
     int ends[2] = {};

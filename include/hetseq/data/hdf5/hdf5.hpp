@@ -16,7 +16,13 @@ void initialize_hdf5();
 /// something failed.
 std::string hdf5_error_message();
 
+/// Whether anything of HDF5 could not be closed, such as a file that the disk has no room for. The
+/// end of MPI would then crash: it closes what HDF5 has left open.
+bool hdf5_failed_to_close() noexcept;
+
 namespace detail {
+
+void note_failed_close() noexcept;
 
 [[noreturn]] void throw_hdf5_error(const char* call, const char* file, int line);
 
@@ -31,7 +37,10 @@ template <herr_t (*Close)(hid_t)>
 struct Hdf5Traits {
     using type = hid_t;
     static hid_t null() noexcept { return H5I_INVALID_HID; }
-    static void close(hid_t& handle) noexcept { Close(handle); }
+    static void close(hid_t& handle) noexcept {
+        if (Close(handle) < 0)
+            note_failed_close();
+    }
 };
 
 }  // namespace detail

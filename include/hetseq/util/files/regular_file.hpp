@@ -13,4 +13,8 @@ void check_regular_file(const std::filesystem::path& path);
 /// (/dev/stdin and /dev/fd/N, such as `<(command)`) and /dev/null are good too.
 void check_text_file(const std::filesystem::path& path);
 
+/// For a command that is to write `path`, and replaces nothing but a file, and that only where it
+/// may. Throws BadConfig otherwise: --output names it.
+void check_output_file(const std::filesystem::path& path, bool may_replace);
+
 }  // namespace hetseq

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "hetseq/util/files/regular_file.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/tools/checkpoint_report.hpp"
 #include "hetseq/app/commands.hpp"
@@ -20,6 +21,7 @@ void say(const std::string& text) {
 
 int average(const CommandWords& words) {
     const AverageOptions options = words.read(average_options());
+    check_output_file(options.output, options.overwrites);
     const auto checkpoints =
         first_of(regular_checkpoints_of(words.arguments.front()), options.last);
     average_checkpoints(checkpoints, options.output);

@@ -13,6 +13,7 @@
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/checksum.hpp"
+#include "hetseq/util/files/regular_file.hpp"
 #include "hetseq/util/json.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/quantity.hpp"
@@ -66,17 +67,6 @@ GivenOptions settings_of(const FilePrediction& options,
     if (typed_options(given).data.empty())
         throw BadConfig("there are no data to predict from", "--data is missing", "name them");
     return options_of_predicting_run(options.run, given, parts);
-}
-
-void check_output(const FilePrediction& options) {
-    if (fs::is_directory(options.output))
-        throw BadConfig("--output " + options.output.string() + " is a folder",
-                        "the predictions are one file",
-                        "name a file in it, such as predictions.h5");
-    if (!options.overwrites && fs::exists(options.output))
-        throw BadConfig(options.output.string() + " exists already",
-                        "it is replaced with --overwrite alone",
-                        "name another file");
 }
 
 void move_to(at::Device device, MicroBatch& batch) {
@@ -265,7 +255,7 @@ int predict_into_file(const CommandContext& context) {
     const FilePrediction options = agree_on(world, [&] { return file_prediction(context.words); });
     const GivenOptions given = agree_on(world, [&] {
         if (is_first)
-            check_output(options);
+            check_output_file(options.output, options.overwrites);
         return settings_of(options, context.words.options, context.parts);
     });
     const RunSettings settings =

@@ -13,6 +13,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/atomic_file.hpp"
+#include "hetseq/util/files/regular_file.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
@@ -93,15 +94,6 @@ std::string summary(const std::string& file,
            " pieces a word\n";
 }
 
-// Shards and models may have been made with it.
-void check_may_be_written(const VocabularyOptions& options) {
-    std::error_code ignored;
-    if (std::filesystem::exists(options.output, ignored) && !options.overwrite)
-        throw BadConfig(options.output + " exists",
-                        "",
-                        "choose another --output, or give --overwrite to replace it");
-}
-
 OptionsOf<WordPieceTrainingOptions> training_options() {
     using Of = WordPieceTrainingOptions;
     return OptionsOf<Of>()
@@ -138,7 +130,7 @@ void prepare_vocabulary_of(const CommandContext& context) {
     const VocabularyOptions options = agree_on(context.world, [&] {
         VocabularyOptions given = context.words.read(vocabulary_options());
         if (context.world.rank() == 0)
-            check_may_be_written(given);
+            check_output_file(given.output, given.overwrite);
         return given;
     });
     const BertWordCounts::Words counted = count_words(context.world, options.input, options.text);

@@ -325,6 +325,9 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
         return {};
     }
     Schedule schedule = make_schedule(context.parts, settings.options().parts, length);
+    if (const std::string warning = warning_of_no_rate(schedule, length, start.progress);
+        !warning.empty())
+        log::warn(warning);
     StartingShares shares = make_starting_shares(world, settings, replica, start);
     if (!layout)
         replica.memory().note_activations(world, activations_mb(shares.plan), PeakMemory{}.mb());
