@@ -1,6 +1,8 @@
 #include "chain_measurement.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/device_memory.hpp"
@@ -16,7 +18,7 @@ namespace hetseq {
 namespace {
 
 constexpr std::int64_t smallest_part = 16;  // of the capacity
-constexpr std::int64_t measured_part = 4;   // beside the capacity: the others lie on a line
+constexpr std::int64_t measured_part = 4;   // beside the capacity and the smallest
 
 MicroBatchCap cap_of(const RunSettings& settings, std::int64_t size) {
     if (!settings.is_ragged())
@@ -83,6 +85,44 @@ Pauses pauses_of(const RunSettings& settings, int rank) {
     return settings.device.is_cpu() && !has_cores ? Pauses::likely : Pauses::unlikely;
 }
 
+// Each half of the one before, the largest first. Groups are not divided: so many samples of a
+// micro-batch are computed.
+std::vector<std::int64_t> sizes_to_weigh(const RunSettings& settings,
+                                         std::int64_t capacity,
+                                         std::int64_t least) {
+    const std::int64_t group = settings.options().norm_group;
+    std::vector<std::int64_t> sizes;
+    for (std::int64_t part = 1; part == 1 || (part <= smallest_part && capacity / part >= least);
+         part *= 2) {
+        const std::int64_t size = capacity / part;
+        sizes.push_back(least > 1 && size >= group ? size / group * group : size);
+    }
+    return sizes;
+}
+
+// By size: of all units.
+using CostsOfSizes = std::map<std::int64_t, std::vector<UnitCost>>;
+
+// What was measured, or what lies between the two sizes around, or beyond the nearest two.
+std::vector<UnitCost> costs_at(const CostsOfSizes& measured, std::int64_t size) {
+    auto above = measured.lower_bound(size);
+    if (above == measured.end())
+        --above;
+    if (above->first == size || measured.size() == 1)
+        return above->second;
+    if (above == measured.begin())
+        ++above;
+    const auto below = std::prev(above);
+    std::vector<UnitCost> costs;
+    for (std::size_t unit = 0; unit < above->second.size(); ++unit)
+        costs.push_back(cost_between(below->second[unit],
+                                     static_cast<double>(below->first),
+                                     above->second[unit],
+                                     static_cast<double>(above->first),
+                                     static_cast<double>(size)));
+    return costs;
+}
+
 }  // namespace
 
 std::int64_t filled(const MeasuredSize& size, std::int64_t batch, bool is_ragged) {
@@ -96,40 +136,28 @@ std::vector<MeasuredSize> measure_chain(const HostComm& world,
                                         std::int64_t capacity) {
     LoadedShare share = first_batch(world, settings, feed, cap_of(settings, capacity));
     return agree_on(world, [&] {
-        const auto measure = [&](std::int64_t size) {
-            share.recut(cap_of(settings, size));
+        const std::int64_t least = least_size(settings, feed, model);
+        const std::vector<std::int64_t> all = sizes_to_weigh(settings, capacity, least);
+        CostsOfSizes measured;
+        for (const std::int64_t most : {all.front(), all.front() / measured_part, all.back()}) {
+            share.recut(cap_of(settings, std::max<std::int64_t>(most, 1)));
             const MicroBatch micro_batch = share.on_device(largest(settings, share));
-            MeasuredSize measured{.micro_batch = size_of(settings, micro_batch)};
-            measured.costs =
+            const std::int64_t size = size_of(settings, micro_batch);
+            if (measured.contains(size))
+                continue;
+            measured[size] =
                 measure_units(model, micro_batch, pauses_of(settings, world.rank()), [&] {
                     prepare_unit(model, settings, world.rank());
                 });
-            return measured;
-        };
-        const MeasuredSize large = measure(capacity);
-        const MeasuredSize small = measure(std::max<std::int64_t>(capacity / measured_part, 1));
-        const std::int64_t least = least_size(settings, feed, model);
-        // Groups are not divided: so many samples of a micro-batch are computed.
-        const auto in_groups = [&](std::int64_t size) {
-            const std::int64_t group = settings.options().norm_group;
-            return least > 1 && size >= group ? size / group * group : size;
-        };
+        }
         std::vector<MeasuredSize> sizes;
-        for (std::int64_t part = 1;
-             part == 1 || (part <= smallest_part && capacity / part >= least);
-             part *= 2) {
-            const std::int64_t most = in_groups(capacity / part);
+        for (const std::int64_t most : all) {
             share.recut(cap_of(settings, most));
-            MeasuredSize size{.micro_batch = most,
-                              .micro_batches = std::ssize(share.micro_batches()),
-                              .batch = size_of(settings, share)};
-            const auto actual = static_cast<double>(size_of(settings, largest(settings, share)));
-            for (std::size_t unit = 0; unit < large.costs.size(); ++unit)
-                size.costs.push_back(cost_between(small.costs[unit],
-                                                  static_cast<double>(small.micro_batch),
-                                                  large.costs[unit],
-                                                  static_cast<double>(large.micro_batch),
-                                                  actual));
+            MeasuredSize size{
+                .micro_batch = most,
+                .micro_batches = std::ssize(share.micro_batches()),
+                .batch = size_of(settings, share),
+                .costs = costs_at(measured, size_of(settings, largest(settings, share)))};
             // Where the number of sentences is the limit, fewer tokens change nothing.
             const bool is_ragged = settings.is_ragged();
             if (sizes.empty() || filled(size, sizes.front().batch, is_ragged) <
