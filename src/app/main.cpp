@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
     hetseq::keep_standard_streams();
     hetseq::install_crash_report();
     hetseq::keep_freed_memory();
+    hetseq::keep_few_kernels();
     const int code = hetseq::run_program(argc, argv, hetseq::builtin_parts());
 #ifdef HETSEQ_ENDS_AT_ONCE
     hetseq::end_at_once(code);

@@ -1,6 +1,7 @@
 #include "hetseq/app/process.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 
@@ -20,6 +21,12 @@ void keep_freed_memory() {
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, 2047 << 20);
     use_mapped_blocks();
+}
+
+// LibTorch's own cache, and oneDNN's below it.
+void keep_few_kernels() {
+    for (const char* capacity : {"LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"})
+        ::setenv(capacity, "128", /*overwrite=*/0);
 }
 
 double process_start_seconds() {

@@ -84,6 +84,7 @@ ProgramEnd run_as_program(const std::vector<std::string>& words, bool has_task) 
     keep_standard_streams();
     install_crash_report();
     keep_freed_memory();
+    keep_few_kernels();
     return run(words, has_task, false);
 }
 
@@ -91,6 +92,7 @@ ProgramEnd run_in_script(const std::vector<std::string>& words, bool has_task) {
     const SignalHandlers handlers;
     signal_inbox::open();
     keep_freed_memory();
+    keep_few_kernels();
     if (script_environment() == nullptr) {
         int argc = 0;
         char** argv = nullptr;

@@ -6,6 +6,11 @@ namespace hetseq {
 /// it back at every free (docs/performance.md).
 void keep_freed_memory();
 
+/// To be called before LibTorch computes. On a CPU it makes a kernel of oneDNN for each shape of a
+/// product in 16 bits, and keeps up to 1,024 of them twice: 900 MiB. From now on up to 128, unless
+/// the environment says how many (docs/memory.md).
+void keep_few_kernels();
+
 /// When this process was started, on the monotonic clock [s].
 double process_start_seconds();
 
