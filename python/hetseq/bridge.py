@@ -414,11 +414,11 @@ def _rate_of(made: Any, what: str) -> float:
     """A learning rate that the task's `what` gave."""
     try:
         rate = float(made)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TaskError(f"{what} gave a {type(made).__name__}: give a learning rate, a number of 0 or more") from None
     if not math.isfinite(rate) or rate < -1e-9:  # rounding, at a decay's end
         raise TaskError(f"{what} gave {rate:g}: give a learning rate, a finite number of 0 or more")
-    return rate
+    return max(rate, 0.0)
 
 
 def _check_parameters(module: torch.nn.Module) -> None:

@@ -170,12 +170,15 @@ Replica::Replica(const MpiEnvironment& environment,
       rank_{world.rank()} {
     const Options& options = settings.options();
     if (layout != nullptr) {
+        // Sums of several workers go on while backward does, and late ones while the next does.
+        const bool sums_at_end = layout->workers.size() == 1 && options.trainer.staleness == 0;
         stage_.emplace(environment,
                        world,
                        *layout,
                        *model_,
                        settings.device,
-                       communicator_options(settings.options()));
+                       communicator_options(settings.options()),
+                       sums_at_end ? PairSums::by_messages : PairSums::all_reduced);
         parameters_.count_elsewhere(stage_->shared().spoken_for_elsewhere());
     } else {
         whole_pass_ = make_whole_pass(*model_);

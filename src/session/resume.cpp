@@ -202,7 +202,7 @@ std::optional<ResumePoint> ResumeCandidates::next() {
         throw IoError(problem,
                       "the reasons are above",
                       "look at the file system on the hosts that they name, and start again");
-    if (are_foreign_)
+    if (foreign_ == folders_.size())
         throw BadConfig(problem,
                         "they are of another model, as is said above",
                         "give these options as that run had them, or another --save-dir; there "
@@ -225,10 +225,14 @@ TrainingState ResumeCandidates::read(const fs::path& folder) const {
     return verified_state(world_, folder, optimizer_files_);
 }
 
+void ResumeCandidates::pass_foreign(const std::string& difference) {
+    ++foreign_;
+    pass(BadConfig("it is of another model", difference));
+}
+
 void ResumeCandidates::pass(const std::exception& error) {
     const auto* const known = dynamic_cast<const Error*>(&error);
     could_not_read_ = could_not_read_ || (known != nullptr && known->code() == ExitCode::io);
-    are_foreign_ = are_foreign_ && known != nullptr && known->code() == ExitCode::config;
     log::warn(folders_[tried_ - 1].string() + " cannot be used: " + message_of(error) +
               (tried_ < folders_.size() ? "; the one before it is tried" : ""));
 }

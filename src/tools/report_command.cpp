@@ -1,6 +1,7 @@
 #include "hetseq/tools/report_command.hpp"
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "hetseq/report/run_record.hpp"
 
 namespace hetseq {
+
+namespace fs = std::filesystem;
 
 OptionsOf<ReportOptions> report_options() {
     return OptionsOf<ReportOptions>().add(
@@ -27,7 +30,8 @@ void check_output(const std::string& output) {
     std::string begin(begin_of_report_page().size(), '\0');
     std::ifstream former(output);
     former.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-    if (former.gcount() > 0 && begin != begin_of_report_page())
+    const bool is_there = former.gcount() > 0 || (!former.is_open() && fs::exists(output));
+    if (is_there && begin != begin_of_report_page())
         throw BadConfig(output + " exists already",
                         "it is no report, and only a former report is replaced",
                         "name another file with --output");

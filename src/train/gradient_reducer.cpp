@@ -159,7 +159,8 @@ void GradientReducer::on_gradient_ready(std::size_t parameter) {
 }
 
 // Only in order: a bucket that is ready early waits for those before it, so that all ranks start
-// the same sequence. One of a pair of ranks waits for the end of backward, whose messages go first.
+// the same sequence. One that two ranks sum by messages waits for the end of backward, whose
+// messages go first.
 void GradientReducer::start_ready_buckets() {
     while (next_ < buckets_.size() && buckets_[next_].missing == 0 &&
            buckets_[next_].pair == nullptr)

@@ -13,6 +13,13 @@ train whole 2 --max-epoch 3 --lr 0.5
 expect_error 78 "--reset-lr-scheduler"
 train whole 1 --max-epoch 3 --optimizer sgd
 expect_error 78 "--reset-optimizer"
+train whole 1 --max-epoch 3 --precision fp64
+expect_error 78 "--init-model"
+train decayed 1 --max-epoch 0 --max-update 3 --lr-scheduler cosine
+expect_ok decayed
+train decayed 1 --max-epoch 0 --max-update 5 --lr-scheduler cosine
+expect_ok "after the decay"
+grep -q 'the learning rate is 0 from update 4 on' "$work/log" || { cat "$work/log"; fail 'no warning of a rate of 0'; }
 train other 1 --max-epoch 3 --restore-file "$work/whole" --lr 0.0005 --reset-lr-scheduler
 expect_ok "another schedule"
 [[ $(json "$work/other/summary.json" updates_since_start) == 19 ]] || fail "did not go on from the checkpoint"

@@ -54,6 +54,8 @@ public:
     std::optional<ResumePoint> next();
     /// Collective. `error` says why the last one cannot be used although its files are complete.
     void pass(const std::exception& error);
+    /// The same where it is of another model: `difference` says in what (`foreign_model`).
+    void pass_foreign(const std::string& difference);
     /// All that there were at first, the newest first.
     const std::vector<std::filesystem::path>& found() const noexcept { return folders_; }
 
@@ -64,7 +66,7 @@ private:
     std::vector<std::filesystem::path> folders_;
     bool are_own_ = true;
     bool could_not_read_ = false;          // one of them
-    bool are_foreign_ = true;              // all that were tried
+    std::size_t foreign_ = 0;              // how many are of other options
     std::optional<ResumePoint> verified_;  // the next one
     OptimizerFiles optimizer_files_ = OptimizerFiles::read;
     std::size_t tried_ = 0;

@@ -94,7 +94,7 @@ private:
         at::Tensor gradients;  // (n), a view
         at::Tensor sent;       // (n), what is summed: the gradients, or a copy of another type
         Communicator* among = nullptr;   // the ranks that sum it; null: this one has all of it
-        const PairSum* pair = nullptr;   // sums it in their place, behind backward
+        PairSum* pair = nullptr;         // sums it in their place, behind backward
         std::vector<OwnedRange> ranges;  // who has the sums; empty: all ranks
         int parameters = 0;
         int missing = 0;                // parameters whose gradient is not ready yet

@@ -154,7 +154,7 @@ double GradientSums::tied_end_ms(const SummedWorker& worker,
                 double& free = free_ms[static_cast<std::size_t>(ranks[from])];
                 free = std::max(free, ready[own.begin]) +
                        message_ms(worker.kind->link(chain, own.device_class, other.device_class),
-                                  tied.filled_mb(own));
+                                  tied.sent_mb(own));
                 end_ms = std::max(end_ms, free);
             }
         } else if (holders.size() > 2) {

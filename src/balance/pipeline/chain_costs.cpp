@@ -132,9 +132,8 @@ CutCosts::Sum ChainCosts::sum(const TiedUnits& tied, std::span<const ChainStage>
     if (holders == 2) {
         for (const std::size_t from : {0, 1}) {
             const ChainStage &own = stages[sum.stages[from]], &other = stages[sum.stages[1 - from]];
-            sum.sends_ms.push_back(
-                message_ms(problem_.links[own.device_class][other.device_class],
-                           tied.filled_mb(own)));
+            sum.sends_ms.push_back(message_ms(problem_.links[own.device_class][other.device_class],
+                                              tied.sent_mb(own)));
         }
     } else if (holders > 2) {
         sum.together_ms = ring_ms(stages, sum.stages, tied.gradients_mb);

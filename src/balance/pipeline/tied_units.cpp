@@ -21,12 +21,12 @@ std::vector<std::size_t> TiedUnits::holders(std::span<const ChainStage> stages) 
 }
 
 // What two units fill may be the same.
-double TiedUnits::filled_mb(const ChainStage& stage) const {
+double TiedUnits::sent_mb(const ChainStage& stage) const {
     double part = 0;
     for (std::size_t i = 0; i < units.size(); ++i)
         if (is_in(units[i], stage))
             part += filled.empty() ? 1 : filled[i];
-    return std::min(part, 1.0) * gradients_mb;
+    return part < sent_whole_from ? part * gradients_mb : gradients_mb;
 }
 
 }  // namespace hetseq

@@ -92,7 +92,7 @@ PipelineLayout checked_layout(const RunSettings& settings,
                                 count_text(std::ssize(units), "stage") + " of " +
                                 std::to_string(sum) + " units together",
                             "the model has " + std::to_string(of_model),
-                            "give numbers with that sum, or auto");
+                            "give numbers with that sum, each 1 or more, or auto");
         if (units.size() != workers[w].size())
             throw BadConfig(
                 "--stage-units " + text + " has " + count_text(std::ssize(units), "stage"),

@@ -15,17 +15,11 @@ namespace hetseq {
 
 namespace {
 
-// Only one worker's ranks sum by messages: those of several sum while backward goes on.
-std::vector<int> peers_of(const Stage& stage,
-                          const SharedParameters& shared,
-                          const PipelineLayout& layout) {
-    std::set<int> peers;
+std::vector<int> peers_of(const Stage& stage, const std::vector<int>& partners) {
+    std::set<int> peers(partners.begin(), partners.end());
     for (const int peer : {stage.previous, stage.next})
         if (peer != Stage::nobody)
             peers.insert(peer);
-    if (layout.workers.size() == 1)
-        for (const int partner : shared.partners())
-            peers.insert(partner);
     return {peers.begin(), peers.end()};
 }
 
@@ -57,20 +51,23 @@ StageRank::StageRank(const MpiEnvironment& environment,
                      const PipelineLayout& layout,
                      Model& model,
                      at::Device device,
-                     const CommunicatorOptions& options)
+                     const CommunicatorOptions& options,
+                     PairSums pair_sums)
     : layout_{layout},
       stage_{own_stage(model, layout, world.rank())},
       holders_{holders_of(model, layout)},
       shared_{world, environment, device, holders_, options},
       worker_{std::make_unique<HostComm>(
           world.split(static_cast<int>(layout.place_of(world.rank()).worker)))},
-      channel_{std::make_unique<PeerChannel>(world,
-                                             peers_of(stage_, shared_, layout),
-                                             device,
-                                             environment.thread_support(),
-                                             PeerChannel::Options{})},
+      channel_{std::make_unique<PeerChannel>(
+          world,
+          peers_of(stage_,
+                   pair_sums == PairSums::by_messages ? shared_.partners() : std::vector<int>{}),
+          device,
+          environment.thread_support(),
+          PeerChannel::Options{})},
       pass_{make_pipeline_pass(model, stage_, *worker_, *channel_)} {
-    if (layout.workers.size() == 1)
+    if (pair_sums == PairSums::by_messages)
         shared_.sum_pairs_by(*channel_);
     log::set_role(role_of(layout, world.rank()));
 }

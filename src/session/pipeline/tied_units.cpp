@@ -5,7 +5,6 @@
 
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/model/model.hpp"
-#include "hetseq/train/pipeline/pair_sum.hpp"
 
 namespace hetseq {
 
@@ -30,7 +29,7 @@ std::vector<TiedUnits> tied_units(const Model& model,
         own.units = units;
         own.gradients_mb = count * static_cast<double>(c10::elementSize(gradients)) / bytes_of_mib;
         for (const std::size_t unit : units)
-            own.filled.push_back(filled[unit] < sent_whole_from ? filled[unit] : 1);
+            own.filled.push_back(filled[unit]);
     }
     return tied;
 }

@@ -1,6 +1,8 @@
 #include "hetseq/train/pipeline/pair_sum.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/grad_mode.h>
@@ -9,6 +11,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/mpi/peer_channel.hpp"
+#include "hetseq/balance/pipeline/chain_problem.hpp"
 
 namespace hetseq {
 
@@ -30,14 +33,17 @@ at::Tensor rest_of(const at::Tensor& flat) {
 
 at::ScalarType words_of(const at::Tensor& tensor) {
     switch (tensor.element_size()) {
-        case 2: return at::kShort;
-        case 4: return at::kInt;
-        default: return at::kLong;
+        case 2:
+            return at::kShort;
+        case 4:
+            return at::kInt;
+        default:
+            return at::kLong;
     }
 }
 
-// Numbers of the blocks of which a bit is set: so a sum with what is left out has all bits of one
-// with everything, though -0 is a zero, too.
+// Numbers of the blocks with a bit that is set. -0 has one: the sum with it has other bits than the
+// sum with 0, which may be left out.
 at::Tensor filled_blocks(const at::Tensor& blocks) {
     return blocks.view(words_of(blocks)).ne(0).any(1).nonzero().squeeze(1);
 }
@@ -45,37 +51,39 @@ at::Tensor filled_blocks(const at::Tensor& blocks) {
 double part_of(const at::Tensor& filled, const at::Tensor& blocks) {
     if (blocks.size(0) == 0)
         return 1;
-    const double part =
-        static_cast<double>(filled.numel()) / static_cast<double>(blocks.size(0));
-    return part < sent_whole_from ? part : 1;
+    const double part = static_cast<double>(filled.numel()) / static_cast<double>(blocks.size(0));
+    return part < TiedUnits::sent_whole_from ? part : 1;
 }
 
-// What is in flight between two ranks.
-class PairWork final : public Work {
+}  // namespace
+
+class PairSum::InFlight final : public Work {
 public:
-    PairWork(PeerChannel& channel, int peer, const at::Tensor& tensor)
-        : channel_{channel}, peer_{peer}, tensor_{tensor}, begin_s_{monotonic_seconds()} {
+    InFlight(PairSum& sum, const at::Tensor& tensor)
+        : sum_{sum}, number_{++sum.started_}, tensor_{tensor}, begin_s_{monotonic_seconds()} {
         const at::NoGradGuard no_grad;
         const at::Tensor blocks = blocks_of(tensor);
         const at::Tensor filled = filled_blocks(blocks);
         is_sent_whole_ = part_of(filled, blocks) == 1;
         if (is_sent_whole_)
-            channel.start_send(peer, {tensor});
+            sum.channel_.start_send(sum.peer_, {tensor});
         else
-            channel.start_send(
-                peer,
+            sum.channel_.start_send(
+                sum.peer_,
                 {filled.to(at::kInt), blocks.index_select(0, filled), rest_of(tensor).clone()});
     }
 
+    // Later ones may be more than the other rank takes in before it has received this one.
     void wait() override {
         if (is_complete_)
             return;
         const at::NoGradGuard no_grad;
-        const std::vector<at::Tensor> received = channel_.receive(peer_);
+        const std::vector<at::Tensor> received = sum_.channel_.receive(sum_.peer_);
         if (is_sent_whole_)
-            channel_.wait_for_sends(peer_, 0);
+            sum_.channel_.wait_for_sends(sum_.peer_, sum_.started_ - number_);
         add(received);
-        own_ms_ = 1000 * (monotonic_seconds() - begin_s_);
+        const double end_s = monotonic_seconds();
+        own_ms_ = 1000 * (end_s - std::max(begin_s_, std::exchange(sum_.last_end_s_, end_s)));
         is_complete_ = true;
     }
     /// The sum is made in `wait`.
@@ -97,8 +105,8 @@ private:
         rest_of(tensor_).add_(received[2]);
     }
 
-    PeerChannel& channel_;
-    int peer_;
+    PairSum& sum_;
+    std::size_t number_;  // from 1
     at::Tensor tensor_;
     double begin_s_;
     bool is_sent_whole_ = false;
@@ -106,13 +114,11 @@ private:
     double own_ms_ = 0;
 };
 
-}  // namespace
-
 PairSum::PairSum(PeerChannel& channel, int peer) : channel_{channel}, peer_{peer} {}
 
-std::unique_ptr<Work> PairSum::start(const at::Tensor& tensor) const {
+std::unique_ptr<Work> PairSum::start(const at::Tensor& tensor) {
     HETSEQ_ASSERT(tensor.dim() == 1 && tensor.is_contiguous() && tensor.is_floating_point());
-    return std::make_unique<PairWork>(channel_, peer_, tensor);
+    return std::make_unique<InFlight>(*this, tensor);
 }
 
 double sent_part(const at::Tensor& tensor) {

@@ -76,8 +76,8 @@ std::vector<int> SharedParameters::partners() const {
 
 void SharedParameters::sum_pairs_by(PeerChannel& channel) {
     pairs_.clear();
-    for (const std::optional<int>& partner : partner_)
-        pairs_.push_back(partner ? std::make_unique<PairSum>(channel, *partner) : nullptr);
+    for (const int partner : partners())
+        pairs_.emplace(partner, std::make_unique<PairSum>(channel, partner));
 }
 
 std::size_t SharedParameters::group_of(const std::string& name) const {
@@ -88,8 +88,9 @@ Communicator* SharedParameters::among(std::size_t group) const {
     return among_.at(group).get();
 }
 
-const PairSum* SharedParameters::pair(std::size_t group) const {
-    return pairs_.empty() ? nullptr : pairs_.at(group).get();
+PairSum* SharedParameters::pair(std::size_t group) const {
+    const std::optional<int>& partner = partner_.at(group);
+    return partner && !pairs_.empty() ? pairs_.at(*partner).get() : nullptr;
 }
 
 bool SharedParameters::has_any() const {

@@ -145,12 +145,12 @@ private:
         const std::size_t first = stages.front().device_class, last = stages.back().device_class;
         const auto arrives_ms = [&](const ChainLink& link, std::size_t unit, double end_ms) {
             const TiedUnits& tied = problem_.tied.front();
-            const double mb = tied.filled[unit] * tied.gradients_mb;
+            const double part = tied.filled[unit] < 0.75 ? tied.filled[unit] : 1;
+            const double mb = part * tied.gradients_mb;
             return end_ms + link.latency_ms + mb * link.ms_per_mb;
         };
-        return std::max(
-            arrives_ms(problem_.links[first][last], 0, result.stages.front().end_ms),
-            arrives_ms(problem_.links[last][first], 1, result.stages.back().end_ms));
+        return std::max(arrives_ms(problem_.links[first][last], 0, result.stages.front().end_ms),
+                        arrives_ms(problem_.links[last][first], 1, result.stages.back().end_ms));
     }
 
     void extend(std::size_t begin) {

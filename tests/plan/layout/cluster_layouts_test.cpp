@@ -131,7 +131,7 @@ TEST(ClusterLayoutsTest, TiedParametersCountOnceInAStageAndAreSummedBetweenTwo) 
     ASSERT_EQ(chain.tied.size(), 1u);
     EXPECT_THAT(chain.tied[0].units, ElementsAre(5, 0));
     EXPECT_NEAR(chain.tied[0].gradients_mb, 4 * mib_a_million, 1e-9);
-    EXPECT_NEAR(chain.tied[0].filled_mb({0, 0, 1}), mib_a_million, 1e-9);
+    EXPECT_NEAR(chain.tied[0].sent_mb({0, 0, 1}), mib_a_million, 1e-9);
     EXPECT_TRUE(plan_layouts(cluster).front().fits());
 }
 

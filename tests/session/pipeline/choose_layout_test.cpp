@@ -136,7 +136,7 @@ TEST_F(ChooseLayoutTest, ACutThatDoesNotFitTheModelIsRefused) {
     EXPECT_THAT(refusal_of({{"virtual-workers", "0"}, {"stage-units", "1"}}),
                 AllOf(HasSubstr("has 1 stage of 1 units together"),
                       HasSubstr("the model has " + units_of_model),
-                      HasSubstr("give numbers with that sum, or auto")));
+                      HasSubstr("give numbers with that sum, each 1 or more, or auto")));
     EXPECT_THAT(refusal_of({{"virtual-workers", "0"}, {"stage-units", units_in(2)}}),
                 AllOf(HasSubstr("has 2 stages"),
                       HasSubstr("the virtual worker has 1 rank"),

@@ -1,5 +1,6 @@
 #include "hetseq/train/pipeline/pair_sum.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include "hetseq/util/clock.hpp"
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
@@ -19,6 +21,8 @@
 
 namespace hetseq::test {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr std::int64_t block = 64;
 
@@ -46,10 +50,12 @@ protected:
                          sums_ ? std::vector<int>{other()} : std::vector<int>{},
                          at::kCPU,
                          environment().thread_support(),
-                         PeerChannel::Options{});
+                         PeerChannel::Options{.deadline = 20s});
+        if (sums_)
+            pair_.emplace(*channel_, other());
     }
     int other() const { return is_first_ ? world_.size() - 1 : world_.size() - 1 - world_.rank(); }
-    PairSum pair() { return {*channel_, other()}; }
+    PairSum& pair() { return *pair_; }
     at::Tensor own(const at::Tensor& of_first, const at::Tensor& of_last) const {
         return (is_first_ ? of_first : of_last).clone();
     }
@@ -65,6 +71,7 @@ protected:
     HostComm world_ = test::world();
     bool is_first_, sums_;
     std::optional<PeerChannel> channel_;
+    std::optional<PairSum> pair_;
 };
 
 TEST_F(PairSumTest, BothHaveTheSumOfAllElements) {
@@ -124,21 +131,44 @@ TEST_F(PairSumTest, ASummandTravelsBeforeTheOtherIsThere) {
     }
 }
 
-TEST_F(PairSumTest, SeveralMayBeUnderWay) {
+// A channel takes in eight messages that nobody has received.
+TEST_F(PairSumTest, ManyMayBeUnderWay) {
     if (!sums_)
         GTEST_SKIP() << "it sums nothing";
-    std::vector<at::Tensor> tensors;
-    std::vector<std::unique_ptr<Work>> works;
-    for (const std::int64_t i : {1, 2, 3}) {
-        tensors.push_back(own(sparse(10 * i, {i}), dense(10 * i * block, 0.1)));
-        works.push_back(pair().start(tensors.back()));
-    }
-    for (const std::unique_ptr<Work>& work : works)
-        work->wait();
+    constexpr std::int64_t most = 30;
+    for (const bool are_dense : {true, false}) {
+        std::vector<at::Tensor> tensors, sums;
+        std::vector<std::unique_ptr<Work>> works;
+        for (std::int64_t i = 1; i <= most; ++i) {
+            const at::Tensor first = are_dense ? dense(i * block, 0.3) : sparse(i, {i - 1});
+            const at::Tensor last = dense(i * block, 0.1);
+            sums.push_back(first + last);
+            tensors.push_back(own(first, last));
+            works.push_back(pair().start(tensors.back()));
+        }
+        for (const std::unique_ptr<Work>& work : works)
+            work->wait();
 
-    for (const std::int64_t i : {1, 2, 3})
-        EXPECT_TRUE(tensors[static_cast<std::size_t>(i - 1)].equal(
-            sparse(10 * i, {i}) + dense(10 * i * block, 0.1)));
+        for (std::size_t i = 0; i < tensors.size(); ++i)
+            EXPECT_TRUE(tensors[i].equal(sums[i])) << i;
+    }
+}
+
+// Each from the end of the one before.
+TEST_F(PairSumTest, OwnTimesDoNotOverlap) {
+    if (!sums_)
+        GTEST_SKIP() << "it sums nothing";
+    const double begin_s = monotonic_seconds();
+    std::vector<std::unique_ptr<Work>> works;
+    for (int i = 0; i < 5; ++i)
+        works.push_back(pair().start(dense(1000 * block, 0.3)));
+    double sum_ms = 0;
+    for (const std::unique_ptr<Work>& work : works) {
+        work->wait();
+        sum_ms += work->own_ms();
+    }
+
+    EXPECT_LE(sum_ms, 1000 * (monotonic_seconds() - begin_s));
 }
 
 TEST(SentPartTest, ItIsThatOfTheBlocksThatAreNotZero) {

@@ -37,6 +37,8 @@ struct ChainStage {
 /// Parameters that several units read. Stages that have a copy each sum its gradients at the end of
 /// an update. Two such stages send each other what is not zero of them, each when it is through.
 struct TiedUnits {
+    static constexpr double sent_whole_from = 0.75;  // of all: less is sent without zeros
+
     std::vector<std::size_t> units;
     double gradients_mb = 0;
     std::vector<double> filled = {};  // by unit: the part of the gradients that is not zero after
@@ -44,8 +46,8 @@ struct TiedUnits {
 
     /// The numbers of the stages that have a copy.
     std::vector<std::size_t> holders(std::span<const ChainStage> stages) const;
-    /// The gradients that are not zero in a stage [MiB].
-    double filled_mb(const ChainStage& stage) const;
+    /// The gradients that a stage sends where it is one of two [MiB].
+    double sent_mb(const ChainStage& stage) const;
 };
 
 /// A chain of units that unlike devices are to train as a pipeline, stage by stage. Times are >= 0

@@ -20,6 +20,10 @@ class HostComm;
 class Model;
 class MpiEnvironment;
 
+/// How the gradients of parameters are summed that two ranks hold: when both have computed, or by
+/// messages, each when it has computed (`PairSum`).
+enum class PairSums { all_reduced, by_messages };
+
 /// What a rank has as a stage of a pipeline, beside its part of the model.
 class StageRank {
 public:
@@ -30,7 +34,8 @@ public:
               const PipelineLayout& layout,
               Model& model,
               at::Device device,
-              const CommunicatorOptions& options);
+              const CommunicatorOptions& options,
+              PairSums pair_sums);
 
     const PipelineLayout& layout() const noexcept { return layout_; }
     const Stage& stage() const noexcept { return stage_; }

@@ -38,8 +38,8 @@ public:
 
     /// The other ranks of groups of two that this rank belongs to, ascending.
     std::vector<int> partners() const;
-    /// From now on groups of two sum by messages of `channel`, whose peers `partners` are. Such sums
-    /// start behind the whole backward. `channel` outlives this, or is not used any more.
+    /// From now on groups of two sum by messages of `channel`, whose peers `partners` are. Such
+    /// sums start behind the whole backward. `channel` outlives this, or is not used any more.
     void sum_pairs_by(PeerChannel& channel);
 
     /// The number of a parameter's group, the same on all ranks.
@@ -47,7 +47,7 @@ public:
     /// The ranks of a group; null where this rank is the only one, or none of them.
     Communicator* among(std::size_t group) const;
     /// What sums a group of two; null where `among` does.
-    const PairSum* pair(std::size_t group) const;
+    PairSum* pair(std::size_t group) const;
 
     /// Whether this rank sums any gradients with others.
     bool has_any() const;
@@ -70,7 +70,7 @@ private:
     std::vector<std::unique_ptr<Communicator>> among_;  // by group
     std::vector<int> first_;                            // holder of each group
     std::vector<std::optional<int>> partner_;           // by group
-    std::vector<std::unique_ptr<PairSum>> pairs_;       // by group
+    std::map<int, std::unique_ptr<PairSum>> pairs_;     // by partner
     std::vector<std::string> elsewhere_;
 };
 

@@ -189,7 +189,7 @@ std::optional<ResumePoint> newest_of_this_model(ResumeCandidates& candidates,
         const std::string difference = foreign_model(settled, *point);
         if (difference.empty())
             break;
-        candidates.pass(BadConfig("it is of another model", difference));
+        candidates.pass_foreign(difference);
         point = candidates.next();
     }
     return point;
