@@ -13,7 +13,7 @@ train whole 2 --max-epoch 3 --lr 0.5
 expect_error 78 "--reset-lr-scheduler"
 train whole 1 --max-epoch 3 --optimizer sgd
 expect_error 78 "--reset-optimizer"
-train whole 1 --max-epoch 3 --precision fp64
+train whole 1 --max-epoch 3 --precision fp32
 expect_error 78 "--init-model"
 train decayed 1 --max-epoch 0 --max-update 3 --lr-scheduler cosine
 expect_ok decayed
