@@ -121,17 +121,16 @@ private:
         std::vector<double> optimizer_ms = optimizer_ms_per_mb(world_, settings_, parts_);
         // What libraries have taken as they were used stays, and what was measured with does not.
         PeakMemory::release();
-        return {
-            rank_classes(settings_, all_ranks(world_), costs.front()),
-            std::move(links),
-            memory(),
-            trains_up_to(model_),
-            tied_units(model_,
-                       sent_type(settings_).value_or(parameter_type(settings_.precision)),
-                       filled_by_batch(sizes, costs)),
-            settings_.device.is_cpu(),
-            std::move(optimizer_ms),
-            sums_factor};
+        return {rank_classes(settings_, all_ranks(world_), costs.front()),
+                std::move(links),
+                memory(),
+                trains_up_to(model_),
+                tied_units(model_,
+                           sent_type(settings_).value_or(parameter_type(settings_.precision)),
+                           filled_by_batch(sizes, costs)),
+                settings_.device.is_cpu(),
+                std::move(optimizer_ms),
+                sums_factor};
     }
 
     ChainMemory memory() {

@@ -121,9 +121,7 @@ TEST(CostBetweenTest, IsNeverNothing) {
 
 TEST(CostBetweenTest, WhatIsFilledGrowsByAPowerUntilItIsAll) {
     const UnitCost small{.filled = 0.1}, large{.filled = 0.2};  // twice as much of four times
-    const auto filled = [&](double size) {
-        return cost_between(small, 1, large, 4, size).filled;
-    };
+    const auto filled = [&](double size) { return cost_between(small, 1, large, 4, size).filled; };
 
     EXPECT_NEAR(filled(1), 0.1, 1e-12);
     EXPECT_NEAR(filled(16), 0.4, 1e-12);
