@@ -46,10 +46,10 @@ trained moved 2 --precision bf16 --max-update 5
 trained moved 1 --max-update 10
 near whole moved 0.01
 train moved 1 --precision fp64 --max-update 12
-expect_error 65 "its --precision is 'fp32', this run's is 'fp64'"
+expect_error 78 "its --precision is 'fp32', this run's is 'fp64'"
 trained double 1 --precision fp64 --max-update 2
 train double 1 --precision bf16 --max-update 12
-expect_error 65 "its --precision is 'fp64', this run's is 'bf16'"
+expect_error 78 "its --precision is 'fp64', this run's is 'bf16'"
 
 # Evaluation and predictions in a precision of their own.
 for precision in fp32 bf16; do

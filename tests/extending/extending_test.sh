@@ -55,7 +55,7 @@ run_ranks 2 "$program" train run/config.cfg --max-epoch 1 --save-dir again
 expect_ok 'a run from config.cfg'
 grep -qx 'target-smoothing = 0.1' again/config.cfg || fail "config.cfg does not repeat the model's option"
 run_ranks 2 "$program" train run/config.cfg --target-smoothing 0.2 --max-epoch 4 --save-dir run
-expect_error 65 'none of the 3 checkpoints can be used'
+expect_error 78 'none of the 3 checkpoints can be used'
 grep -qF "its --target-smoothing is '0.1', this run's is '0.2'" "$work/log" || fail 'the difference is not named'
 run_ranks 1 "$program" train softmax_regression.cfg --target-smoothing 2 --data "$work/data/train*.h5"
 expect_error 78 "'2' is not a number from 0 to 1"

@@ -61,7 +61,7 @@ expect_updates run 70
 echo 'Torque tells the walltime itself'
 
 settings settings 1000 margin=4 max_requeues=1
-submit_and_run 00:00:06 HETSEQ_JOB=settings
+submit_and_run 00:00:10 HETSEQ_JOB=settings
 expect 75 2
 expect_log 2.pbs.log 1 'max_requeues=1'
 settings settings 1000 margin=4 script=missing.sh
