@@ -118,4 +118,27 @@ SettledOptions options_on(const RunSettings& settings, const std::vector<int>& r
     return options;
 }
 
+// A rank without a capacity may be a stage whose micro-batches others limit. Where these others are
+// left out, what the least of them said still holds.
+SettledOptions options_in_layout(const RunSettings& settings, const std::vector<int>& ranks) {
+    SettledOptions options = options_on(settings, ranks);
+    for (ByRank<std::int64_t> Options::*const limit :
+         {&Options::max_sentences, &Options::max_tokens}) {
+        const ByRank<std::int64_t>& list = settings.options().*limit;
+        if (list.is_empty())
+            continue;
+        const std::string& name = settings.option_at(&list).name;
+        const auto of_rank = [&](int rank) {
+            return value_of_rank(name, list, RankPlace(settings.topology, rank));
+        };
+        std::int64_t least = 0;
+        for (const RankInfo& info : settings.topology.ranks)
+            if (const std::int64_t own = of_rank(info.rank); own > 0)
+                least = least == 0 ? own : std::min(least, own);
+        if (std::ranges::all_of(ranks, [&](int rank) { return of_rank(rank) == 0; }) && least > 0)
+            options.settle(options.options().*limit, std::vector(ranks.size(), least));
+    }
+    return options;
+}
+
 }  // namespace hetseq

@@ -47,6 +47,19 @@ TEST(WorkingRanksTest, OptionsOfSomeRanksKeepTheirValuesAndTheGlobalBatch) {
     EXPECT_EQ(values.at("batch-size"), "100");
 }
 
+// A stage may have none, and may be the only one that the fastest cut has a use for.
+TEST(WorkingRanksTest, InALayoutOfRanksWithoutCapacityTheLeastOfTheOthersHolds) {
+    const RunSettings settings = unlike_ranks(
+        {{"max-sentences", "0=8,1=0,2=6"}, {"max-tokens", "500"}, {"virtual-workers", "0+1+2"}});
+    const auto sentences = [&](const std::vector<int>& ranks) {
+        return options_in_layout(settings, ranks).values().at("max-sentences");
+    };
+
+    EXPECT_EQ(sentences({1}), "6");
+    EXPECT_EQ(sentences({0, 1}), "0=8,1=0");
+    EXPECT_EQ(options_in_layout(settings, {1}).values().at("max-tokens"), "500");
+}
+
 TEST(WorkingRanksTest, RanksOfCapacityZeroAreLeftOutWhereTheLayoutIsToBeFound) {
     const auto kept = [](const OptionValues& values) {
         RunSettings settings = unlike_ranks(values);

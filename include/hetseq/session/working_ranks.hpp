@@ -27,4 +27,8 @@ std::vector<int> ranks_with_capacity(const RunSettings& settings, std::vector<in
 /// stays as it is.
 SettledOptions options_on(const RunSettings& settings, const std::vector<int>& ranks);
 
+/// The same where a layout leaves out the other ranks. If none of `ranks` has a capacity of its
+/// own, they have the least of all ranks'.
+SettledOptions options_in_layout(const RunSettings& settings, const std::vector<int>& ranks);
+
 }  // namespace hetseq

@@ -53,6 +53,7 @@ SmallerCrew crew_of_layout(LayoutChoice choice,
         log::info("left out: " + name_ranks(others) +
                   ", for which the layout has no use; the others are numbered anew, from 0 on");
     SmallerCrew next = crew_of(ranks, Staff::working, settings, rank, checkpoint);
+    next.crew.options = options_in_layout(settings, ranks);
     if (choice.shards_state)
         next.crew.options.settle(next.crew.options.options().shard, "optimizer");
     next.crew.choice = std::move(choice);
