@@ -85,7 +85,7 @@ void read_layer(const IniSection& section,
 
 void read_tied(const IniSection& section, const std::string& file, Cluster& cluster) {
     IniFields fields(section, file);
-    TiedLayers tied{.name = section.name, .layers = {}};
+    TiedLayers tied;
     fields.each("layers", [&](const IniEntry& entry) {
         for (const std::size_t layer : layers_in(entry, file, cluster.layers))
             tied.layers.push_back(layer);

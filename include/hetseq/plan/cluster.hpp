@@ -44,7 +44,6 @@ struct LayerClass {
 /// Parameters that several layers read, each alone of its class; they count in each of these. What
 /// of the gradients is not zero after an update is a part by layer.
 struct TiedLayers {
-    std::string name;
     std::vector<std::size_t> layers;  // of Cluster::layers, two or more
     double parameters = 0;
     std::vector<double> filled = {};  // empty: all

@@ -12,7 +12,7 @@ namespace hetseq {
 /// well-formed XML as well.
 std::string report_page(std::span<const RunRecord> runs);
 
-/// What each of them begins with.
+/// The text that each report page begins with.
 std::string_view begin_of_report_page();
 
 }  // namespace hetseq

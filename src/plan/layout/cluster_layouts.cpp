@@ -28,10 +28,9 @@ constexpr double most_batch_ms = 1e9;
 struct Described {
     const Cluster& cluster;
     std::vector<PlannedRank> ranks;
-    std::vector<std::size_t> devices;  // by class
-    std::vector<LayerGroup> layers;    // a unit of the chain each
-    std::vector<TiedUnits> tied;
-    std::vector<double> tied_parameters;      // by group of `tied`
+    std::vector<std::size_t> devices;         // by class
+    std::vector<LayerGroup> layers;           // a unit of the chain each
+    std::vector<TiedUnits> tied;              // as the cluster has them
     std::vector<double> parameters_up_to{0};  // by unit, tied ones in each
 
     const NodeClass& node(int rank) const {
@@ -52,8 +51,8 @@ struct Described {
         for (std::size_t t = 0; t < tied.size(); ++t) {
             const auto readers = std::ranges::count_if(
                 tied[t].units, [&](std::size_t unit) { return begin <= unit && unit < end; });
-            sum -=
-                static_cast<double>(std::max<std::ptrdiff_t>(readers - 1, 0)) * tied_parameters[t];
+            sum -= static_cast<double>(std::max<std::ptrdiff_t>(readers - 1, 0)) *
+                   cluster.tied[t].parameters;
         }
         return std::max(sum, 0.0);
     }
@@ -74,13 +73,12 @@ void add_tied(Described& all) {
             for (std::size_t unit = 0; unit < all.layers.size(); ++unit)
                 if (all.layers[unit].layer == &all.cluster.layers[layer])
                     units.units.push_back(unit);
-        all.tied_parameters.push_back(tied.parameters);
     }
 }
 
 std::shared_ptr<const Described> described(const Cluster& cluster) {
     auto all = std::make_shared<Described>(
-        Described{cluster, planned_ranks(cluster), {}, layer_groups(cluster), {}, {}});
+        Described{cluster, planned_ranks(cluster), {}, layer_groups(cluster), {}});
     for (std::size_t d = 0; d < cluster.devices.size(); ++d)
         if (std::any_of(cluster.nodes.begin(), cluster.nodes.end(), [&](const NodeClass& node) {
                 return node.device == d && node.count > 0;
@@ -254,8 +252,8 @@ LayoutProblem layout_problem(const Cluster& cluster) {
     problem.all_reduce_ms = [all](std::span<const int> ranks, double mb) {
         return sum_ms(*all, ranks, mb);
     };
-    problem.gradients_mb = [all](std::size_t begin, std::size_t end) {
-        return all->sent_mb() * all->parameters(begin, end);
+    problem.gradients_mb = [all, sent_mb = all->sent_mb()](std::size_t begin, std::size_t end) {
+        return sent_mb * all->parameters(begin, end);
     };
     const double part = 1 / std::max(all->all_parameters(), 1.0);  // a parameter's of the whole
     problem.optimizer_ms = [all, part](std::size_t begin, std::size_t end, std::size_t of) {

@@ -1,6 +1,7 @@
 #include "chain_memory.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <set>
 #include <utility>
 
@@ -31,31 +32,25 @@ std::vector<std::vector<ChainMemory::Parameter>> trained_parameters(const Model&
     return units;
 }
 
+// Of parameters that any unit of `ranges` reads.
 std::int64_t elements_of(const std::vector<std::vector<ChainMemory::Parameter>>& units,
-                         UnitRange range) {
+                         std::initializer_list<UnitRange> ranges) {
     std::set<std::string> counted;
     std::int64_t elements = 0;
-    for (std::size_t unit = range.begin; unit < range.end; ++unit)
-        for (const ChainMemory::Parameter& parameter : units[unit])
-            if (counted.insert(parameter.name).second)
-                elements += parameter.elements;
+    for (const UnitRange& range : ranges)
+        for (std::size_t unit = range.begin; unit < range.end; ++unit)
+            for (const ChainMemory::Parameter& parameter : units[unit])
+                if (counted.insert(parameter.name).second)
+                    elements += parameter.elements;
     return elements;
 }
 
-// Of parameters that units in and outside of `range` read.
+// Of parameters that units in and outside of `range` read: those that both sides count.
 std::int64_t elements_shared_by(const std::vector<std::vector<ChainMemory::Parameter>>& units,
                                 UnitRange range) {
-    std::set<std::string> within, counted;
-    for (std::size_t unit = range.begin; unit < range.end; ++unit)
-        for (const ChainMemory::Parameter& parameter : units[unit])
-            within.insert(parameter.name);
-    std::int64_t elements = 0;
-    for (std::size_t unit = 0; unit < units.size(); ++unit)
-        for (const ChainMemory::Parameter& parameter : units[unit])
-            if (!range.contains(unit) && within.count(parameter.name) > 0 &&
-                counted.insert(parameter.name).second)
-                elements += parameter.elements;
-    return elements;
+    const std::size_t end = units.size();
+    return elements_of(units, {range}) + elements_of(units, {{0, range.begin}, {range.end, end}}) -
+           elements_of(units, {{0, end}});
 }
 
 }  // namespace
@@ -73,7 +68,7 @@ ChainMemory ChainMemory::without_copies() const {
 
 double ChainMemory::stage_mb(int rank, UnitRange units) const {
     MemoryAccount with = account_;
-    with.note_stage(rank, elements_of(units_, units), elements_shared_by(units_, units));
+    with.note_stage(rank, elements_of(units_, {units}), elements_shared_by(units_, units));
     return sum_of(with.terms(rank)) - process_mb(rank);
 }
 
@@ -84,7 +79,7 @@ double ChainMemory::process_mb(int rank) const {
 }
 
 double ChainMemory::values_mb(UnitRange units) const {
-    return static_cast<double>(elements_of(units_, units) * account_.element_bytes()) /
+    return static_cast<double>(elements_of(units_, {units}) * account_.element_bytes()) /
            bytes_of_mib;
 }
 
@@ -106,7 +101,7 @@ ChainMemory chain_memory(const HostComm& world,
     auto units = trained_parameters(model, element_bytes);
     const auto small =
         agree_on(world, [&] { return small_optimizer(parts, settings.options().parts); });
-    const MemoryAccount::Trained trained{.elements = elements_of(units, {0, units.size()}),
+    const MemoryAccount::Trained trained{.elements = elements_of(units, {{0, units.size()}}),
                                          .element_bytes = element_bytes,
                                          .small = *small.optimizer};
     return {MemoryAccount{world, settings, trained, own, saves}, std::move(units), world.size()};

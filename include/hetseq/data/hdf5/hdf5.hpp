@@ -16,7 +16,7 @@ void initialize_hdf5();
 /// something failed.
 std::string hdf5_error_message();
 
-/// Whether anything of HDF5 could not be closed, such as a file that the disk has no room for. The
+/// True if something of HDF5 could not be closed, such as a file that the disk has no room for. The
 /// end of MPI would then crash: it closes what HDF5 has left open.
 bool hdf5_failed_to_close() noexcept;
 

@@ -27,14 +27,14 @@ std::filesystem::path earlier_starts(const RunFolder* folder, const Options& opt
 
 SmallerCrew crew_of(const std::vector<int>& ranks,
                     Staff staff,
-                    const RunSettings& settings,
-                    int rank,
+                    SettledOptions options,
+                    const RankInfo& before,
                     const VerifiedCheckpoint& checkpoint) {
     return {.ranks = ranks,
             .crew = {.staff = staff,
-                     .before = settings.topology.rank(rank),
+                     .before = before,
                      .verified = checkpoint,
-                     .options = options_on(settings, ranks)}};
+                     .options = std::move(options)}};
 }
 
 SmallerCrew crew_of_layout(LayoutChoice choice,
@@ -52,8 +52,11 @@ SmallerCrew crew_of_layout(LayoutChoice choice,
     if (!others.empty())
         log::info("left out: " + name_ranks(others) +
                   ", for which the layout has no use; the others are numbered anew, from 0 on");
-    SmallerCrew next = crew_of(ranks, Staff::working, settings, rank, checkpoint);
-    next.crew.options = options_in_layout(settings, ranks);
+    SmallerCrew next = crew_of(ranks,
+                               Staff::working,
+                               options_in_layout(settings, ranks),
+                               settings.topology.rank(rank),
+                               checkpoint);
     if (choice.shards_state)
         next.crew.options.settle(next.crew.options.options().shard, "optimizer");
     next.crew.choice = std::move(choice);
@@ -92,7 +95,11 @@ std::optional<SmallerCrew> choose_crew(const CommandContext& context,
             settings,
             ranks_not_dropped(world, settings, earlier_starts(folder, settings.options())));
         if (std::ssize(ranks) < world.size())
-            return crew_of(ranks, Staff::well, settings, world.rank(), checkpoint);
+            return crew_of(ranks,
+                           Staff::well,
+                           options_on(settings, ranks),
+                           settings.topology.rank(world.rank()),
+                           checkpoint);
     }
     crew.choice = chosen_layout(context, settings, checkpoint.point, folder != nullptr);
     settings.layout = crew.layout = layout_record(settings, crew.choice);
@@ -114,7 +121,11 @@ std::optional<SmallerCrew> without_useless_ranks(const HostComm& world,
     const std::vector<int> ranks = working_ranks(world, settings, replica, shares);
     if (std::ssize(ranks) == world.size())
         return std::nullopt;
-    SmallerCrew next = crew_of(ranks, Staff::working, settings, world.rank(), checkpoint);
+    SmallerCrew next = crew_of(ranks,
+                               Staff::working,
+                               options_on(settings, ranks),
+                               settings.topology.rank(world.rank()),
+                               checkpoint);
     next.crew.choice = crew.choice;
     next.crew.choice.ranks = ranks;
     next.crew.layout = crew.layout;
