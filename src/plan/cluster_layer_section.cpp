@@ -17,15 +17,23 @@ namespace {
 constexpr std::int64_t most_layers = 256;
 
 constexpr double most_parameters_m = 1e6;
+constexpr double rounding = 1e-9;  // of sums of parameters
 constexpr double most_gflop = 1e9;
 constexpr double most_sample_mib = 1e6;
 
-// "embeddings, head": numbers of layers.
-std::vector<std::size_t> layers_in(const IniEntry& entry,
-                                   const std::string& file,
-                                   const std::vector<LayerClass>& layers) {
+// "embeddings, head": numbers of layers, behind those in `numbers`.
+void add_layers(const IniEntry& entry,
+                const std::string& file,
+                const std::vector<LayerClass>& layers,
+                std::vector<std::size_t>& numbers) {
     const std::vector<std::string> names = names_of(layers);
-    std::vector<std::size_t> numbers;
+    if (names.empty())
+        reject_line(file,
+                    entry.line,
+                    "[tied NAME], but no layers",
+                    "it names layers that share parameters",
+                    "describe them as [layer NAME]; those of a run come with --from, and what "
+                    "they share, too");
     for (const std::string& word : words_of(entry.value)) {
         const auto found = std::find(names.begin(), names.end(), word);
         if (found == names.end())
@@ -45,7 +53,15 @@ std::vector<std::size_t> layers_in(const IniEntry& entry,
             reject_line(file, entry.line, "'" + word + "' stands twice");
         numbers.push_back(number);
     }
-    return numbers;
+}
+
+// Of one layer, what all groups share.
+double shared_parameters(const std::vector<TiedLayers>& groups, std::size_t layer) {
+    double sum = 0;
+    for (const TiedLayers& tied : groups)
+        if (std::find(tied.layers.begin(), tied.layers.end(), layer) != tied.layers.end())
+            sum += tied.parameters;
+    return sum;
 }
 
 }  // namespace
@@ -87,8 +103,7 @@ void read_tied(const IniSection& section, const std::string& file, Cluster& clus
     IniFields fields(section, file);
     TiedLayers tied;
     fields.each("layers", [&](const IniEntry& entry) {
-        for (const std::size_t layer : layers_in(entry, file, cluster.layers))
-            tied.layers.push_back(layer);
+        add_layers(entry, file, cluster.layers, tied.layers);
     });
     fields.each("filled", [&](const IniEntry& entry) {
         for (const std::string& word : words_of(entry.value))
@@ -117,7 +132,18 @@ void read_tied(const IniSection& section, const std::string& file, Cluster& clus
                               cluster.layers[layer].name + "'",
                           "a layer's parameters are with those that it shares",
                           "correct one of them");
+    const std::vector<std::size_t> layers = tied.layers;
     cluster.tied.push_back(std::move(tied));
+    for (const std::size_t layer : layers)
+        if (shared_parameters(cluster.tied, layer) >
+            (1 + rounding) * cluster.layers[layer].parameters)
+            fields.reject("parameters-m",
+                          section.title() +
+                              " and others before it share more parameters than the "
+                              "layer '" +
+                              cluster.layers[layer].name + "' has",
+                          "a parameter is in one [tied NAME] alone",
+                          "remove one of them, or correct their 'parameters-m'");
 }
 
 }  // namespace hetseq

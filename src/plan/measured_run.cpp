@@ -41,18 +41,29 @@ double rest_ms(const MeasuredRun& run) {
     return std::max(0.0, least);
 }
 
+[[noreturn]] void reject_device_of_stages(const std::string& device, const MeasuredRun& run) {
+    const std::string problem =
+        "the times of " + run.name + " say nothing of the device '" + device + "'";
+    if (!run.chain)
+        throw BadConfig(problem,
+                        "its ranks were stages of pipelines whose cut was given, so no layer was "
+                        "measured",
+                        "name a run with --stage-units auto, or one without --virtual-workers");
+    throw BadConfig(
+        problem,
+        "its ranks were stages of pipelines, and its layers are taken only for samples of one "
+        "length, a batch that its micro-batches divide, at most " +
+            std::to_string(most_compared_ranks) +
+            " ranks, and a description without layers and parameters",
+        "name a run without --virtual-workers, or change what is described");
+}
+
 [[noreturn]] void reject_device(const std::string& device,
                                 const std::string& name,
                                 std::span<const MeasuredRun> runs) {
     if (std::all_of(
             runs.begin(), runs.end(), [](const MeasuredRun& run) { return run.is_pipelined; }))
-        throw BadConfig(
-            "the times of " + runs.front().name + " say nothing of the device '" + device + "'",
-            "its ranks were stages of pipelines, and its layers are taken only for samples of one "
-            "length, a batch that its micro-batches divide, at most " +
-                std::to_string(most_compared_ranks) +
-                " ranks, and a description without layers and parameters",
-            "name a run without --virtual-workers, or change what is described");
+        reject_device_of_stages(device, runs.front());
     std::vector<std::string> names;
     for (const MeasuredRun& run : runs)
         for (const MeasuredRun::Rank& rank : run.ranks) {
@@ -372,7 +383,7 @@ std::vector<std::string> fill_from_runs(Cluster& cluster, std::span<const Measur
         cluster.job.batch = first.batch;
         notes.push_back("batch: " + std::to_string(first.batch) + " units, as in " + first.name);
     }
-    if (cluster.model.bytes == 0 && first.model_bytes > 0) {
+    if (cluster.model.bytes == 0 && first.model_bytes > 0 && cluster.layers.empty()) {
         cluster.model.bytes = first.model_bytes * first.sent_share;
         notes.push_back("model: " + format_number(cluster.model.bytes / 1e6) + " MB, as in " +
                         first.name);

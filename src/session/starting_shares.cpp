@@ -121,6 +121,14 @@ double measured_update_ms(const HostComm& world, const RunSettings& settings, Re
                                                                        sent_type(settings));
 }
 
+// A cache is a convenience: a run goes on without it.
+void keep(const StepCostCache& cache, const std::string& key, const KeptCost& kept) {
+    const std::string problem = cache.store(key, kept);
+    if (!problem.empty())
+        log::warn("measured speeds are not kept, so the next run measures them again (" + problem +
+                  "): give --cache-dir a folder that can be written, or none");
+}
+
 // Collective. The ranks' costs; those that are not known are measured.
 std::vector<StepCost> measured_costs(const HostComm& world,
                                      const RunSettings& settings,
@@ -152,7 +160,7 @@ std::vector<StepCost> measured_costs(const HostComm& world,
                            std::to_string(capacity) + ")");
         const std::vector<StepCost> costs = pooled_costs(world, settings, measured);
         if (!cost)
-            cache.store(key, {costs[static_cast<std::size_t>(world.rank())]});
+            keep(cache, key, {costs[static_cast<std::size_t>(world.rank())]});
         return costs;
     }
     return pooled_costs(world, settings, *cost);
@@ -196,7 +204,7 @@ std::vector<StepCost> measured_ragged_costs(const HostComm& world,
     work = ragged_work(settings, replica.feed().corpus(), measured.item_cost);
     measured.cost.micro_batch = in_units({measured.micro_batch}, work).front();
     const std::vector<StepCost> costs = pooled_costs(world, settings, measured.cost);
-    cache.store(key, {costs[static_cast<std::size_t>(world.rank())], measured.item_cost});
+    keep(cache, key, {costs[static_cast<std::size_t>(world.rank())], measured.item_cost});
     return costs;
 }
 

@@ -12,7 +12,7 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/record/run_history.hpp"
-#include "hetseq/train/run_control.hpp"
+#include "hetseq/train/watch/run_control.hpp"
 #include "hetseq/session/pipeline/like_leaders.hpp"
 #include "hetseq/session/ranks/sharding.hpp"
 #include "hetseq/session/ranks/slow_devices.hpp"

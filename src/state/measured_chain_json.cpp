@@ -1,16 +1,20 @@
 #include "hetseq/state/measured_chain_json.hpp"
 
 #include <cstdint>
+#include <exception>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/json_number.hpp"
+#include "hetseq/util/text.hpp"
 
 namespace hetseq {
 
 namespace {
+
+using Array = nlohmann::json::array_t;
 
 constexpr double longest_ms = 1e12;
 constexpr double largest_mb = 1e12;
@@ -56,6 +60,38 @@ MeasuredChain::Tied tied_of(const nlohmann::json& json, std::size_t units) {
     return tied;
 }
 
+// A parameter is in one group alone.
+void check_tied(const MeasuredChain& chain) {
+    constexpr double rounding = 1e-9;
+    std::vector<double> shared(chain.units.size());
+    for (const MeasuredChain::Tied& tied : chain.tied)
+        for (const std::size_t unit : tied.units)
+            shared[unit] += tied.parameters;
+    for (std::size_t u = 0; u < shared.size(); ++u)
+        if (shared[u] > (1 + rounding) * chain.units[u].parameters)
+            throw BadData(
+                "unit " + std::to_string(u) + " shares more parameters than it has",
+                format_number(shared[u]) + " of " + format_number(chain.units[u].parameters));
+}
+
+// Throws the library's exceptions, and BadData that does not say where the number stands.
+MeasuredChain chain_of(const nlohmann::json& json) {
+    MeasuredChain chain{.counts_tokens = json.at("unit").get<std::string>() == "tokens"};
+    for (const nlohmann::json& units : json.at("micro_batches"))
+        chain.micro_batches.push_back(json_integer(units, 1, most_of_batch));
+    for (const nlohmann::json& unit : json.at("units"))
+        chain.units.push_back(unit_of(unit));
+    if (chain.units.empty())
+        throw BadData("it has no units");
+    if (json.contains("tied"))  // earlier versions did not know
+        for (const nlohmann::json& tied : json.at("tied").get_ref<const Array&>())
+            chain.tied.push_back(tied_of(tied, chain.units.size()));
+    check_tied(chain);
+    for (const nlohmann::json& devices : json.at("devices"))
+        chain.devices.push_back(devices_of(devices, chain.units.size()));
+    return chain;
+}
+
 }  // namespace
 
 nlohmann::ordered_json measured_chain_to_json(const MeasuredChain& chain) {
@@ -82,17 +118,11 @@ nlohmann::ordered_json measured_chain_to_json(const MeasuredChain& chain) {
 }
 
 MeasuredChain measured_chain_from_json(const nlohmann::json& json) {
-    MeasuredChain chain{.counts_tokens = json.at("unit").get<std::string>() == "tokens"};
-    for (const nlohmann::json& units : json.at("micro_batches"))
-        chain.micro_batches.push_back(json_integer(units, 1, most_of_batch));
-    for (const nlohmann::json& unit : json.at("units"))
-        chain.units.push_back(unit_of(unit));
-    if (json.contains("tied"))  // earlier versions did not know
-        for (const nlohmann::json& tied : json.at("tied"))
-            chain.tied.push_back(tied_of(tied, chain.units.size()));
-    for (const nlohmann::json& devices : json.at("devices"))
-        chain.devices.push_back(devices_of(devices, chain.units.size()));
-    return chain;
+    try {
+        return chain_of(json);
+    } catch (const std::exception& error) {
+        throw BadData("'chain' is not what a run measures of its model", error.what());
+    }
 }
 
 }  // namespace hetseq

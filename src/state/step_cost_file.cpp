@@ -149,14 +149,18 @@ std::optional<KeptCost> StepCostCache::find(const std::string& key) const {
     }
 }
 
-void StepCostCache::store(const std::string& key, const KeptCost& kept) const {
+std::string StepCostCache::store(const std::string& key, const KeptCost& kept) const {
+    if (folder_.empty())
+        return "";
     try {
         const Json json{{"key", key},
                         {"square", kept.item_cost.square},
                         {"cost", step_cost_to_json(kept.cost)}};
         std::filesystem::create_directories(folder_);
         write_atomically(file_of(key), json_text(json, 2) + "\n");
-    } catch (const std::exception&) {  // a cache is a convenience
+        return "";
+    } catch (const std::exception& error) {
+        return error.what();
     }
 }
 

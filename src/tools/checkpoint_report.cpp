@@ -48,7 +48,10 @@ Row read_row(const fs::path& checkpoint) {
     Row row;
     row.path = checkpoint.string();
     try {
-        row.bytes = bytes_of(read_manifest(checkpoint));
+        const Manifest manifest = read_manifest(checkpoint);
+        row.bytes = bytes_of(manifest);
+        for (const auto& [name, digest] : manifest.files)
+            verify_length(checkpoint, name, digest);
         const TrainingProgress progress = read_training_state(checkpoint).progress;
         row.update = progress.updates;
         row.epochs = progress.epochs;

@@ -26,7 +26,6 @@ namespace {
 
 constexpr std::int64_t requests_ahead = 2;
 constexpr double tolerance_of_unlike_devices = 0.01;  // of max(1, |parameter|)
-constexpr double saved_bytes_a_second = 100e6;        // until a checkpoint has told
 
 // None of an update that other ranks computed, before the run was continued.
 std::int64_t own_units(const std::vector<std::int64_t>& allocation, int rank) {
@@ -110,7 +109,8 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
                   parts.folder,
                   parts.held_model},
                  {options.valid_interval, options.patience, options.best_by, run_.updates}},
-      pace_{run_.pace},
+      checkpoints_{
+          {parts.checkpoints, parts.control, parts.history, parts.recorder}, options, run_.pace},
       speeds_{parts.shares, parts.recorder, parts.history, run_.watch},
       first_update_{run_.progress.updates},
       update_{first_update_},
@@ -182,17 +182,10 @@ bool Trainer::begin_wave() {
 }
 
 // The ranks asked when they posted their shares, during the update before, so all of them stop at
-// the same update. A checkpoint that was taken after that update already answers them; one that the
-// clock asked for is soon removed, and answers no signal.
+// the same update.
 bool Trainer::asked_to_stop() {
-    const bool is_answered =
-        parts_.checkpoints != nullptr && parts_.checkpoints->last_update() == update_;
     const Requests requests = agreement_.requests();
-    if (parts_.control != nullptr)
-        parts_.control->hear(requests);
-    const bool is_kept = is_answered && !parts_.checkpoints->last_is_timed();
-    checkpoint_asked_ = checkpoint_asked_ || (requests.save_signal > 0 && !is_kept);
-    clock_asked_ = clock_asked_ || (requests.save_clock > 0 && !is_answered);
+    checkpoints_.hear(requests, update_);
     report_.stop = requests.stop();
     if (has_made_its_updates() && report_.stop == StopReason::none)
         report_.stop = StopReason::stop_after;
@@ -225,14 +218,7 @@ void Trainer::end() {
         return;
     if (std::max(parts_.checkpoints->last_update(), run_.held_update) != report_.updates)
         save(CheckpointReason::other);
-    activity::enter(Phase::saving);
-    const double begin = monotonic_seconds();
-    parts_.checkpoints->finish();  // no update beside it tells what it costs
-    tell_saved();
-    if (parts_.history != nullptr)
-        parts_.history->saved(monotonic_seconds() - begin);
-    parts_.checkpoints->report_removed();
-    activity::enter(Phase::ending);
+    checkpoints_.finish();
     report_.checkpoint_seconds = parts_.checkpoints->seconds();
 }
 
@@ -304,14 +290,8 @@ Requests Trainer::requests() const {
     const double longest_ms = report_.times.longest_step_ms();
     const bool validates = validates_after(update_) || validates_after(update_ + 1);
     const double valid_s = validates ? expected_validation_s() : 0;
-    double checkpoint_s = 0;
-    if (parts_.checkpoints != nullptr)
-        checkpoint_s =
-            parts_.checkpoints->seconds() > 0
-                ? parts_.checkpoints->seconds()
-                : static_cast<double>(parts_.checkpoints->bytes()) / saved_bytes_a_second;
-    parts_.control->save_every(pace_.interval_s());
-    return parts_.control->requests(2 * longest_ms / 1000 + valid_s, checkpoint_s);
+    parts_.control->save_every(checkpoints_.interval_s());
+    return parts_.control->requests(2 * longest_ms / 1000 + valid_s, checkpoints_.expected_s());
 }
 
 // The device comes to the optimizer without waiting for the host to hear of the verdict.
@@ -321,7 +301,7 @@ Verdict Trainer::run_step() {
         parts_.schedule(update_ - report_.schedule_origin, report_.schedule_epochs));
     gather_wait_ms_ = wait_for_values();
     const Verdict verdict = step_.run(*share_, agreement_.weights(), context, [this] {
-        if (may_change_parameters())
+        if (checkpoints_.may_change_parameters())
             parameter_update_.step_behind_gate(lr_);
     });
     done_ = figures_of(*share_);
@@ -359,15 +339,11 @@ double Trainer::wait_for_values() {
     return gather_.wait();
 }
 
-bool Trainer::may_change_parameters() const {
-    return parts_.checkpoints == nullptr || !parts_.checkpoints->is_copying();
-}
-
 // A GPU whose optimizer did not step behind the gate has its next work while the host loads. A CPU
 // lets the other ranks know its share first. An update that is skipped has words to exchange, and
 // keeps the same order on all ranks.
 bool Trainer::optimizer_goes_first(Verdict verdict) const {
-    return verdict == Verdict::apply && may_change_parameters() &&
+    return verdict == Verdict::apply && checkpoints_.may_change_parameters() &&
            !parts_.parameters.values().is_cpu();
 }
 
@@ -375,8 +351,7 @@ void Trainer::update_parameters(Verdict verdict) {
     activity::enter(Phase::optimizing, update_ + 1);
     note_optimizer_time();
     is_applied_ = verdict == Verdict::apply;
-    if (parts_.checkpoints != nullptr)
-        copying_ms_ = parts_.checkpoints->wait_for_copy();
+    copying_ms_ = checkpoints_.wait_for_copy();
     report_.checkpoint_wait_ms = std::max(report_.checkpoint_wait_ms, copying_ms_);
     if (verdict != Verdict::apply) {
         parameter_update_.leave_out();
@@ -461,7 +436,7 @@ void Trainer::record(double begin_s) {
     if (step_.timing().is_regular && update_ > first_update_)
         report_.pass_ms.add(step_.timing().pass_ms);
     report_.times.add(times);
-    pace_.updated(step_ms / 1000);
+    checkpoints_.updated(step_ms / 1000);
     const double copying_s = std::exchange(copying_ms_, 0) / 1000;
     if (parts_.history != nullptr) {
         parts_.history->saved(copying_s);
@@ -507,8 +482,7 @@ void Trainer::compare_replicas() {
     parts_.recorder.event(report_.updates, message);
     if (options_.drift == DriftPolicy::warn)
         return;
-    if (parts_.checkpoints != nullptr)
-        parts_.checkpoints->wait_for_copy();
+    checkpoints_.wait_for_copy();
     replicas_.make_alike();
 }
 
@@ -520,8 +494,8 @@ void Trainer::validate_when_due() {
     if (!validates_after(update_))
         return;
     wait_for_values();
-    if (averages_.exist() && parts_.checkpoints != nullptr)
-        parts_.checkpoints->wait_for_copy();
+    if (averages_.exist())
+        checkpoints_.wait_for_copy();
     averages_.put_in();
     if (validator_.run(done_.told.epoch + 1, most_in_memory(), report_))
         report_.stop = StopReason::patience;
@@ -531,42 +505,13 @@ void Trainer::validate_when_due() {
 }
 
 void Trainer::save_when_due() {
-    if (parts_.checkpoints == nullptr)
-        return;
-    parts_.checkpoints->poll();
-    tell_saved();
-    note_saved();
-    const std::int64_t interval = options_.save_interval_updates;
-    const bool by_updates = interval > 0 && report_.updates % interval == 0;
-    const bool by_epochs =
-        options_.save_interval > 0 && ends_epoch() && report_.epochs % options_.save_interval == 0;
-    checkpoint_asked_ = checkpoint_asked_ || by_updates || by_epochs;
-    if (!(checkpoint_asked_ || clock_asked_) || has_surplus())
-        return;
     const bool is_last = report_.updates == run_.updates || report_.stop != StopReason::none ||
                          report_.updates - first_update_ == options_.stop_after;
-    // Skipped updates leave parameters as they were, and these may be what is wrong with them.
-    if (report_.skips_in_a_row > 0 && !is_last)
-        return;
-    const bool for_the_clock = !checkpoint_asked_ && pace_.is_automatic() && !is_last;
-    save(for_the_clock ? CheckpointReason::clock : CheckpointReason::other);
-}
-
-void Trainer::tell_saved() {
-    if (const auto update = parts_.checkpoints->take_complete())
-        parts_.recorder.saved(*update, parts_.checkpoints->path_of(*update).string());
-}
-
-// Once the last checkpoint has ended, its cost is noted.
-void Trainer::note_saved() {
-    if (!pace_.is_saving() || parts_.checkpoints->is_under_way())
-        return;
-    if (parts_.checkpoints->has_failed())
-        pace_.failed();
-    else
-        pace_.ended(parts_.checkpoints->seconds());
-    if (const auto cost = pace_.cost(); cost && parts_.history != nullptr)
-        parts_.history->measured(*cost);
+    if (const auto reason = checkpoints_.due({.progress = report_,
+                                              .ends_epoch = ends_epoch(),
+                                              .is_last = is_last,
+                                              .can_save = !has_surplus()}))
+        save(*reason);
 }
 
 // Saving goes on in the background. Nobody writes to the tensors before the next optimizer step.
@@ -574,11 +519,8 @@ void Trainer::note_saved() {
 // them.
 void Trainer::save(CheckpointReason reason) {
     activity::enter(Phase::saving);
-    parts_.checkpoints->wait();
-    tell_saved();
-    note_saved();
-    save_began_ = monotonic_seconds();
-    checkpoint_asked_ = clock_asked_ = false;
+    checkpoints_.prepare();
+    const double began_s = monotonic_seconds();
     wait_for_values();
     waves_.sum_all();
     activity::enter(Phase::saving);
@@ -592,13 +534,7 @@ void Trainer::save(CheckpointReason reason) {
     state.progress.pending = waves_.pending();
     if (parts_.files_with)
         parts_.checkpoints->use(parts_.files_with(waves_.sums()));
-    parts_.checkpoints->start(state, reason);
-    if (parts_.control != nullptr)
-        parts_.control->saved(reason != CheckpointReason::clock);
-    const double waited_s = monotonic_seconds() - save_began_;
-    pace_.began(waited_s);
-    if (parts_.history != nullptr)
-        parts_.history->saved(waited_s);
+    checkpoints_.start(state, reason, began_s);
 }
 
 }  // namespace hetseq

@@ -70,6 +70,8 @@ run_ranks 2 "$program" train "${common[@]}" --max-update 2 --max-tokens 0=50,1=4
 expect_error 65 'samples are longer than 50'
 train skipped 2 --max-update 2 --max-tokens 0=50,1=400 --skip-too-long
 grep -q 'are left out' "$work/log" || { cat "$work/log"; fail 'nothing is said of long samples'; }
+"$program" evaluate "$work/skipped" >/dev/null 2>"$work/log" || { cat "$work/log"; fail 'a run without validation is not evaluated'; }
+grep -q 'has no validation data, so its training data' "$work/log" || { cat "$work/log"; fail 'nothing is said of training data'; }
 train roomy 1 --max-update 2 --max-tokens 6000 --skip-too-long --valid-data "$work/valid" # more than the default of others
 "$program" evaluate "$work/roomy" >/dev/null 2>"$work/log" || { cat "$work/log"; fail 'a run of long micro-batches is not evaluated'; }
 run_ranks 1 "$program" train "${common[@]}" --max-update 2 --batch-size 8

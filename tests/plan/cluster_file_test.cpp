@@ -236,6 +236,11 @@ TEST(ClusterFileTest, ErrorsOfLayersNameTheLineAndTheRemedy) {
         {layer + "[tied t]\nlayers = a", "line 7: [tied t] names fewer than two layers"},
         {layer + "[tied t]\nlayers = a, c", "line 7: no layer 'c' ([tied NAME] names"},
         {layer + "[tied t]\nlayers = a, a", "line 7: 'a' stands twice"},
+        {two + "[tied t]\nlayers = a, b\nlayers = a, b", "line 13: 'a' stands twice"},
+        {two + "[tied t]\nlayers = a, b\nparameters-m = 0.6\n"
+               "[tied u]\nlayers = b, a\nparameters-m = 0.6",
+         "line 16: [tied u] and others before it share more parameters than the layer 'b' has"},
+        {"[tied t]\nlayers = a, b", "line 2: [tied NAME], but no layers"},
         {layer + "count = 2\n[tied t]\nlayers = a, b", "line 8: there are several layers 'a'"},
         {two + "[tied t]\nlayers = a, b\nparameters-m = 2",
          "line 13: [tied t] needs 'parameters-m' of at most those of the layer 'a'"},

@@ -126,8 +126,28 @@ TEST(MeasuredRunTest, StagesOfAPipelineTellOfLayersAlone) {
         fill_from_runs(other, std::vector{run});
         FAIL() << "times of stages are taken";
     } catch (const BadConfig& error) {
-        EXPECT_THAT(error.what(), testing::HasSubstr("its ranks were stages of pipelines"));
+        EXPECT_THAT(error.what(), testing::HasSubstr("layers are taken only for samples of one"));
     }
+    run.chain.reset();
+    Cluster again = parse_cluster("[nodes h2]\n", "c.cfg");
+    try {
+        fill_from_runs(again, std::vector{run});
+        FAIL() << "times of stages are taken";
+    } catch (const BadConfig& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("whose cut was given"));
+    }
+}
+
+TEST(MeasuredRunTest, DescribedLayersSayHowLargeTheModelIs) {
+    Cluster cluster = parse_cluster(
+        "[layer a]\nparameters-m = 3\ngflop = 1\nkept-mib = 1\n"
+        "output-mib = 0\n[device h1]\ntflops = 1\n[nodes h1]\n[job]\nmicro-batches = 8\n",
+        "c.cfg");
+
+    fill_from_runs(cluster, std::vector{two_hosts()});
+    fill_from_layers(cluster);
+
+    EXPECT_EQ(cluster.model.bytes, 4 * 3e6);
 }
 
 TEST(MeasuredRunTest, LayersAreNotTakenWhereTheyCannotBeCompared) {

@@ -49,9 +49,18 @@ TEST(MeasuredChainJsonTest, WhatDoesNotFitTogetherIsRefused) {
     EXPECT_THROW(measured_chain_from_json(damaged("units", {0, 0})), BadData);
     EXPECT_THROW(measured_chain_from_json(damaged("units", nlohmann::json::array({2}))), BadData);
     EXPECT_THROW(measured_chain_from_json(damaged("filled", {1, 1, 1})), BadData);
-    EXPECT_ANY_THROW(measured_chain_from_json(damaged("units", {0, 3})));
-    EXPECT_ANY_THROW(measured_chain_from_json(damaged("filled", {0.5, 2})));
-    EXPECT_ANY_THROW(measured_chain_from_json(damaged("parameters", -1)));
+    EXPECT_THROW(measured_chain_from_json(damaged("units", {0, 3})), BadData);
+    EXPECT_THROW(measured_chain_from_json(damaged("filled", {0.5, 2})), BadData);
+    EXPECT_THROW(measured_chain_from_json(damaged("parameters", -1)), BadData);
+    EXPECT_THROW(measured_chain_from_json(damaged("parameters", 1e9)), BadData);
+    nlohmann::json two = measured_chain_to_json(three_units());
+    two["tied"].push_back(two["tied"][0]);
+    EXPECT_THROW(measured_chain_from_json(two), BadData) << "a parameter in two groups";
+    for (const char* key : {"tied", "units"}) {
+        nlohmann::json none = measured_chain_to_json(three_units());
+        none[key] = nullptr;
+        EXPECT_THROW(measured_chain_from_json(none), BadData) << key;
+    }
 }
 
 }  // namespace

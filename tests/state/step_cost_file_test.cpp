@@ -147,9 +147,11 @@ TEST_F(StepCostCacheTest, AFolderThatCannotBeWrittenKeepsNothing) {
     std::ofstream{folder_ / "file"} << "no folder";
     const StepCostCache cache{folder_ / "file"};
 
-    cache.store("key", {line()});
-
+    EXPECT_NE(cache.store("key", {line()}), "");
     EXPECT_FALSE(cache.find("key"));
+
+    EXPECT_EQ(cache_.store("key", {line()}), "");
+    EXPECT_EQ(StepCostCache({}).store("key", {line()}), "") << "none is to be kept";
 }
 
 }  // namespace

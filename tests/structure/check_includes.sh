@@ -68,7 +68,7 @@ BEGIN {
   may = "app/commands>app/documents app/commands>app/lines app/commands>app/prediction app/commands>app/translation " \
     "app/prediction>app/lines app/translation>app/lines comm/nccl>comm/host comm/mixed>comm/host comm/mpi>comm/host comm/mixed>comm/mpi comm/mixed>comm/nccl " \
     "prepare/bert>prepare/files data/blocks>data/files data/blocks>data/hdf5 data/blocks>data/order data/files>data/hdf5 " \
-    "data/loading>data/blocks data/loading>data/files data/loading>data/hdf5 data/loading>data/order text/subwords>text/bert train/record>train/checkpoint " \
+    "data/loading>data/blocks data/loading>data/files data/loading>data/hdf5 data/loading>data/order text/subwords>text/bert train/agreement>train/watch train/record>train/checkpoint " \
     "train/record>train/shares balance/layout>balance/pipeline session/pipeline>session/ranks session/options>session/ranks model/decoding>model/kernels model/fused>model/kernels model/bert>model/files model/transformer>model/files model/decoding>model/transformer train/record>train/validation train/validation>train/shares util/files>util/process"
   # As docs/architecture.md says of layers which of those before them they never know.
   never = "balance>comm balance>report plan>comm plan>report text>comm text>balance text>plan data>text data>plan prepare>plan " \

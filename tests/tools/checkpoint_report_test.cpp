@@ -1,16 +1,23 @@
 #include "hetseq/tools/checkpoint_report.hpp"
 
+#include <cstdint>
+#include <filesystem>
+
 #include <gtest/gtest.h>
 
 #include "hetseq/util/files/atomic_file.hpp"
+#include "hetseq/util/files/manifest.hpp"
 #include "hetseq/state/checkpoint_folder.hpp"
 #include "hetseq/state/training_state.hpp"
 
 #include "util/temporary_folder.hpp"
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 namespace hetseq {
 namespace {
+
+using testing::HasSubstr;
 
 class CheckpointReportTest : public testing::Test {
 protected:
@@ -67,6 +74,30 @@ TEST_F(CheckpointReportTest, TheListHasTheValidationLoss) {
 
     EXPECT_TRUE(entries.at(0).at("valid_loss").is_null());
     EXPECT_EQ(entries.at(1).at("valid_loss"), 0.5);
+}
+
+TEST_F(CheckpointReportTest, AFileThatIsGoneOrCutIsAProblem) {
+    save(1, 0.5, 1);
+    save(2, 0.5, 1);
+    save(3, 0.5, 1);
+    const CheckpointFolder checkpoints(run_ / "checkpoints");
+    const auto add = [&](std::int64_t update) {
+        const auto path = checkpoints.of_update(update);
+        Manifest manifest = read_manifest(path);
+        manifest.files["optimizer.safetensors"] =
+            write_atomically(path / "optimizer.safetensors", "moments");
+        write_atomically(path / Manifest::file_name, manifest_json(manifest));
+        return path / "optimizer.safetensors";
+    };
+    add(1);
+    std::filesystem::remove(add(2));
+    std::filesystem::resize_file(add(3), 3);
+
+    const nlohmann::json entries = list();
+
+    EXPECT_EQ(entries.at(2).at("problem"), "");
+    EXPECT_THAT(entries.at(1).at("problem"), HasSubstr("optimizer.safetensors"));
+    EXPECT_THAT(entries.at(0).at("problem"), HasSubstr("optimizer.safetensors has 3 bytes"));
 }
 
 }  // namespace

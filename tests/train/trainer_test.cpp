@@ -20,7 +20,7 @@
 #include "hetseq/model/files/model_file.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/train/record/run_folder.hpp"
-#include "hetseq/train/run_control.hpp"
+#include "hetseq/train/watch/run_control.hpp"
 
 #include "test_world.hpp"
 #include "train/toy_model.hpp"

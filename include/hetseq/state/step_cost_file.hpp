@@ -32,8 +32,8 @@ public:
 
     /// Empty if there is none, or if it cannot be read.
     std::optional<KeptCost> find(const std::string& key) const;
-    /// Does nothing if the folder cannot be written.
-    void store(const std::string& key, const KeptCost& kept) const;
+    /// Returns why the folder cannot be written; empty if it was, or where none is kept.
+    std::string store(const std::string& key, const KeptCost& kept) const;
 
 private:
     std::filesystem::path file_of(const std::string& key) const;

@@ -26,11 +26,12 @@
 #include "hetseq/train/record/skipped_updates.hpp"
 #include "hetseq/train/record/speed_watch.hpp"
 #include "hetseq/train/replica_check.hpp"
-#include "hetseq/train/run_control.hpp"
+#include "hetseq/train/run_checkpoints.hpp"
 #include "hetseq/train/trainer_options.hpp"
 #include "hetseq/train/update_step.hpp"
 #include "hetseq/train/validator.hpp"
 #include "hetseq/train/value_gather.hpp"
+#include "hetseq/train/watch/run_control.hpp"
 #include "hetseq/train/waves/update_figures.hpp"
 #include "hetseq/train/waves/wave_ring.hpp"
 
@@ -150,7 +151,6 @@ private:
     bool has_made_its_updates() const;
     Verdict run_step();
     double wait_for_values();
-    bool may_change_parameters() const;
     bool optimizer_goes_first(Verdict verdict) const;
     void update_parameters(Verdict verdict);
     void note_optimizer_time();
@@ -165,8 +165,6 @@ private:
     void validate_when_due();
     void save_when_due();
     void save(CheckpointReason reason);
-    void tell_saved();
-    void note_saved();
     void end();
     bool is_first_rank() const { return parts_.world.rank() == 0; }
     bool leads() const;
@@ -188,7 +186,7 @@ private:
     ReplicaCheck replicas_;
     AveragedWeights averages_;
     Validator validator_;
-    CheckpointPace pace_;
+    RunCheckpoints checkpoints_;
     SpeedWatch speeds_;
     IntervalTimes interval_times_;
 
@@ -208,10 +206,7 @@ private:
     double gather_wait_ms_ = 0;                // before it, for the values of the one before
     std::int64_t computed_ = 1;                // updates, between the last two that were applied
     double lr_ = 0;
-    bool checkpoint_asked_ = false;  // by a signal
-    bool clock_asked_ = false;
     double copying_ms_ = 0;             // that the update at work waited for a checkpoint's copy
-    double save_began_ = 0;             // of the last checkpoint, monotonic clock [s]
     std::int64_t compared_update_ = 0;  // after which the replicas were last compared
 };
 

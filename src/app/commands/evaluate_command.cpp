@@ -2,6 +2,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/json.hpp"
+#include "hetseq/util/log.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
@@ -12,6 +13,7 @@
 #include "hetseq/train/shares/share_plan.hpp"
 #include "hetseq/train/validation/evaluator.hpp"
 #include "hetseq/train/worker_map.hpp"
+#include "hetseq/session/options/option_name.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_settings.hpp"
 #include "hetseq/session/starting_shares.hpp"
@@ -52,6 +54,11 @@ GivenOptions evaluated_options(const CommandWords& words, const Parts& parts) {
                        "neither a run's folder nor --init-model is given",
                        "give one of them");
     return {words.options, {}};
+}
+
+bool takes_training_data(const CommandWords& words, const GivenOptions& given) {
+    return !words.arguments.empty() && !given.line.contains(option_name(any_options().data)) &&
+           !given.file.contains(option_name(any_options().valid_data));
 }
 
 std::string model_name(const CommandWords& words, const Options& options) {
@@ -110,6 +117,9 @@ int evaluate_command(const CommandContext& context) {
         agree_on(world, [&] { return evaluated_options(context.words, context.parts); });
     const RunSettings settings =
         set_up_ranks(world, settle_options(world, given, context.parts), context.parts);
+    if (takes_training_data(context.words, given))
+        log::warn(context.words.arguments.front() +
+                  " has no validation data, so its training data is evaluated: give --data");
     DataContext data(world, context.environment->thread_support() == ThreadSupport::multiple);
     const std::shared_ptr<Model> model = evaluated_model(context, settings);
     warn_if_inexact(*model);

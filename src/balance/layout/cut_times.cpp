@@ -52,21 +52,31 @@ std::vector<std::size_t> simulated_numbers(std::size_t most, std::size_t stages)
     return numbers;
 }
 
+// What each further micro-batch takes once a pipeline is full [ms]. Between two numbers that are
+// simulated with unlike micro-batches in flight, times may fall; the period is the least.
+double even_ms(const CutCosts& costs, std::size_t number, const PipelineCut& cut) {
+    const std::size_t half = number / 2;
+    const double half_ms = evaluate(costs, half, cut.extra_in_flight).predicted_ms;
+    return std::max(cut.period_ms,
+                    (cut.predicted_ms - half_ms) / static_cast<double>(number - half));
+}
+
 // A pipeline goes on where the micro-batch before ended: its times do not repeat.
 void add_micro_batches(const CutCosts& costs,
                        std::int64_t micro_batch,
                        std::size_t most,
                        std::vector<CostPoint>& points) {
-    for (const std::size_t number : simulated_numbers(most, costs.stages.size()))
-        points.push_back({static_cast<std::int64_t>(number) * micro_batch,
-                          fastest_in_flight(costs, number).predicted_ms});
-    const CostPoint last = points.back(), before = points[points.size() - 2];
-    const std::int64_t units = static_cast<std::int64_t>(most) * micro_batch;
-    if (last.units < units)
+    std::size_t last = 0;
+    PipelineCut cut;
+    for (const std::size_t number : simulated_numbers(most, costs.stages.size())) {
+        last = number;
+        cut = fastest_in_flight(costs, number);
+        points.push_back({static_cast<std::int64_t>(number) * micro_batch, cut.predicted_ms});
+    }
+    if (last < most)
         points.push_back(
-            {units,
-             last.ms + (last.ms - before.ms) * static_cast<double>(units - last.units) /
-                           static_cast<double>(last.units - before.units)});
+            {static_cast<std::int64_t>(most) * micro_batch,
+             cut.predicted_ms + even_ms(costs, last, cut) * static_cast<double>(most - last)});
 }
 
 }  // namespace

@@ -55,9 +55,7 @@ void refuse_other_formats(const fs::path& path) {
 }
 
 nlohmann::json parse_index(const fs::path& path) {
-    if (!fs::exists(path))
-        throw MissingInput("there is no file " + path.string(), "", "check the path");
-    check_regular_file(path);
+    require_regular_file(path);
     std::ifstream file{path};
     const nlohmann::json root = parse_json_or_discard<nlohmann::json>(file);
     const bool has_map =

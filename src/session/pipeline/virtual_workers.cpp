@@ -94,11 +94,11 @@ std::vector<StageUnits> parse_stage_units(const std::string& text) {
     std::vector<StageUnits> workers;
     if (text == "auto")
         return workers;
-    const auto number_in = [&](const std::string& part, int least) {
+    const auto number_in = [&](const std::string& part, int least, const char* what) {
         const std::optional<int> number = rank_number(part);
         if (!number || *number < least)
             throw BadConfig("--stage-units is '" + text + "'",
-                            "'" + part + "' is not a number of units",
+                            "'" + part + "' is not a number of " + what,
                             "give auto, or the units of each stage, such as 3+4+2, and of each "
                             "worker, such as 3+4+2,5+4");
         return static_cast<std::size_t>(*number);
@@ -107,9 +107,9 @@ std::vector<StageUnits> parse_stage_units(const std::string& text) {
         StageUnits& stages = workers.emplace_back();
         const std::size_t colon = worker.find(':');
         if (colon != std::string::npos)
-            stages.extra_in_flight = number_in(worker.substr(colon + 1), 0);
+            stages.extra_in_flight = number_in(worker.substr(colon + 1), 0, "micro-batches");
         for (const std::string& part : parts_of(worker.substr(0, colon), '+'))
-            stages.units.push_back(number_in(part, 1));
+            stages.units.push_back(number_in(part, 1, "units"));
     }
     return workers;
 }

@@ -74,10 +74,13 @@ std::string worker_text(const Summary& summary, std::size_t number) {
     }
     const std::string name =
         summary.workers.size() > 1 ? "virtual worker " + std::to_string(number) + ", " : "";
-    std::string text = name + "pipeline of " + count_text(std::ssize(worker.ranks), "stage") +
-                       ": they computed nothing in " + percent_text(summary.bubble(worker), 2) +
-                       " of an update's time; forward and backward took " +
-                       format_number(worker.ms, 3) + " ms";
+    std::string text = name + "pipeline of " + count_text(std::ssize(worker.ranks), "stage") + ": ";
+    if (worker.ms > 0)
+        text += "they computed nothing in " + percent_text(summary.bubble(worker), 2) +
+                " of an update's time; forward and backward took " + format_number(worker.ms, 3) +
+                " ms";
+    else
+        text += "no update was timed";
     if (worker.planned_ms > 0)
         text += " (planned: " + format_number(worker.planned_ms, 3) + ", of which stages wait " +
                 percent_text(worker.planned_bubble, 2) + ")";

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/trainer.hpp"
 
 namespace hetseq {

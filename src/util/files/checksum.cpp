@@ -41,9 +41,7 @@ std::uint64_t xxh64_of(std::string_view bytes) {
 
 FileDigest digest_of(const std::filesystem::path& path) {
     constexpr std::size_t piece = 4 << 20;
-    if (!std::filesystem::exists(path))
-        throw MissingInput("there is no file " + path.string(), "", "check the path");
-    check_regular_file(path);
+    require_regular_file(path);
     std::ifstream file{path, std::ios::binary};
     ReadAhead ahead{path};
     ahead.at(0);

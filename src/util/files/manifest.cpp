@@ -1,9 +1,11 @@
 #include "hetseq/util/files/manifest.hpp"
 
 #include <charconv>
+#include <cstdint>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/file_text.hpp"
+#include "hetseq/util/files/regular_file.hpp"
 #include "hetseq/util/json.hpp"
 #include "hetseq/util/json_number.hpp"
 
@@ -73,13 +75,22 @@ Manifest read_manifest(const std::filesystem::path& folder) {
     return parse_manifest(*text, path);
 }
 
+void verify_length(const std::filesystem::path& folder,
+                   const std::string& name,
+                   const FileDigest& expected) {
+    const std::filesystem::path path = folder / name;
+    require_regular_file(path);
+    const std::uint64_t bytes = std::filesystem::file_size(path);
+    if (bytes != expected.bytes)
+        throw BadData(path.string() + " has " + std::to_string(bytes) + " bytes",
+                      "its manifest says " + std::to_string(expected.bytes));
+}
+
 void verify_file(const std::filesystem::path& folder,
                  const std::string& name,
                  const FileDigest& expected) {
+    verify_length(folder, name, expected);
     const FileDigest found = digest_of(folder / name);
-    if (found.bytes != expected.bytes)
-        throw BadData((folder / name).string() + " has " + std::to_string(found.bytes) + " bytes",
-                      "its manifest says " + std::to_string(expected.bytes));
     if (found.xxh64 != expected.xxh64)
         throw BadData((folder / name).string() + " is damaged",
                       "its checksum is " + checksum_text(found.xxh64) + ", its manifest says " +

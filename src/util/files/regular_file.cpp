@@ -52,6 +52,13 @@ void check_regular_file(const fs::path& path) {
     check_kind(path, type_of(path));
 }
 
+void require_regular_file(const fs::path& path) {
+    const fs::file_type type = type_of(path);
+    if (type == fs::file_type::not_found)
+        throw MissingInput("there is no file " + path.string(), "", "check the path");
+    check_kind(path, type);
+}
+
 void check_text_file(const fs::path& path) {
     if (!is_stream_of_shell(path))
         check_kind(path, type_of(path));

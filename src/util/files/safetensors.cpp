@@ -23,9 +23,7 @@ constexpr std::uint64_t longest_header = 100'000'000;  // bytes, as the format's
 constexpr std::size_t header_alignment = 8;
 
 std::ifstream open(const std::filesystem::path& path) {
-    if (!std::filesystem::exists(path))
-        throw MissingInput("there is no file " + path.string(), "", "check the path");
-    check_regular_file(path);
+    require_regular_file(path);
     std::ifstream file{path, std::ios::binary};
     if (!file)
         throw IoError("cannot open " + path.string(), "", "check its permissions");

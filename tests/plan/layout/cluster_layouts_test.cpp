@@ -236,6 +236,54 @@ TEST(ClusterLayoutsTest, ManyRanksCutManyLikeLayersInGroups) {
         EXPECT_EQ(end % 2, 1u);
 }
 
+// More micro-batches are in flight where more have to be computed, so times may fall between two
+// numbers that are simulated. A line through them once fell below 0.
+TEST(ClusterLayoutsTest, ManyMicroBatchesTakeAtLeastTheTimeOfTheSlowestStage) {
+    for (const std::int64_t batch : {256, 512, 8192}) {
+        const Cluster cluster = parse_cluster(
+            R"([device fast]
+tflops = 1
+[nodes fast]
+count = 4
+[device slow]
+tflops = 0.5
+[nodes slow]
+count = 4
+[links]
+inter-bandwidth-gb = 0.125
+[layer embeddings]
+parameters-m = 4.3
+gflop = 0.01
+kept-mib = 0.5
+output-mib = 0.25
+[layer layer]
+count = 8
+parameters-m = 3.1
+gflop = 0.8
+kept-mib = 3
+output-mib = 0.25
+[layer head]
+parameters-m = 4.3
+gflop = 0.5
+kept-mib = 1
+output-mib = 0
+[job]
+micro-batches = 2, 4, 8
+batch = )" + std::to_string(batch) +
+                "\n",
+            "c.cfg");
+        const double forward_ms = 0.01 + 8 * 0.8 + 0.5;  // of a unit by all at 1 TFLOP/s
+        const double all_tflops = 4 * 1 + 4 * 0.5;
+        const double bound_ms = 3 * forward_ms / all_tflops * static_cast<double>(batch);
+
+        const std::vector<LayoutPlan> layouts = plan_layouts(cluster);
+
+        ASSERT_FALSE(layouts.empty());
+        for (const LayoutPlan& layout : layouts)
+            EXPECT_GT(layout.update_ms, 0.999 * bound_ms) << layout.name << ", " << batch;
+    }
+}
+
 TEST(ClusterLayoutsTest, ADescriptionWithoutLayersHasNoLayouts) {
     EXPECT_TRUE(
         plan_layouts(parse_cluster("[nodes a]\n[device a]\nunit-ms = 1\n", "c.cfg")).empty());

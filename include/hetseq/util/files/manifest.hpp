@@ -23,6 +23,11 @@ Manifest parse_manifest(const std::string& text, const std::filesystem::path& pa
 
 /// Reads the manifest of `folder`. Throws MissingInput or BadData.
 Manifest read_manifest(const std::filesystem::path& folder);
+/// Whether the file `name` of `folder` is there and as long as it should be. Throws BadData or
+/// MissingInput.
+void verify_length(const std::filesystem::path& folder,
+                   const std::string& name,
+                   const FileDigest& expected);
 /// Reads the file `name` of `folder`. Throws BadData that says how the file differs from the
 /// manifest, MissingInput or IoError.
 void verify_file(const std::filesystem::path& folder,

@@ -9,7 +9,11 @@ namespace hetseq {
 /// might never end. Call it before the file is opened.
 void check_regular_file(const std::filesystem::path& path);
 
-/// The same for text that is read once, from its beginning. The streams that a shell names
+/// The same, and throws MissingInput if it is not there.
+void require_regular_file(const std::filesystem::path& path);
+
+/// The same as the first for text that is read once, from its beginning. The streams that a shell
+/// names
 /// (/dev/stdin and /dev/fd/N, such as `<(command)`) and /dev/null are good too.
 void check_text_file(const std::filesystem::path& path);
 

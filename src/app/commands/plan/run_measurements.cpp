@@ -48,9 +48,11 @@ double measured(const MeasuredRun& run, const ReadJson& json, const char* key) {
     return value;
 }
 
-StepCost step_cost_of(const MeasuredRun& run, const ReadJson& json) {
+// What `read` returns. Its errors say in which file.
+template <class Read>
+auto read_in(const MeasuredRun& run, const Read& read) {
     try {
-        return parse_step_cost(json_text(json));
+        return read();
     } catch (const BadData& error) {
         throw BadData(run.name + "/summary.json: " + error.what(), "", "name another run");
     }
@@ -65,10 +67,11 @@ void take_summary(const ReadJson& summary, MeasuredRun& run) {
                              measured(run, rank, "compute_ms"),
                              measured(run, rank, "wait_ms")});
         if (rank.contains("cost"))
-            run.ranks.back().cost = step_cost_of(run, rank.at("cost"));
+            run.ranks.back().cost =
+                read_in(run, [&] { return parse_step_cost(json_text(rank.at("cost"))); });
     }
     if (summary.contains("chain"))
-        run.chain = measured_chain_from_json(summary.at("chain"));
+        run.chain = read_in(run, [&] { return measured_chain_from_json(summary.at("chain")); });
     run.is_pipelined = summary.contains("workers");
     const double units = std::accumulate(
         run.ranks.begin(), run.ranks.end(), 0.0, [](double sum, const MeasuredRun::Rank& rank) {

@@ -1,4 +1,4 @@
-#include "hetseq/train/run_control.hpp"
+#include "hetseq/train/watch/run_control.hpp"
 
 #include <csignal>
 
