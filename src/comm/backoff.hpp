@@ -23,8 +23,8 @@ inline void sleep_precisely() noexcept {
 ///
 /// A test and its sleep cost some 20 us of processor time. A thread that waited for 2 s beside one
 /// that computes would take 7 % of a core with sleeps of 200 us, so in a long wait the sleeps grow
-/// with it: beyond 200 us each is at most 1/64 of the time waited so far, which is what a late look
-/// may cost.
+/// with it: beyond 200 us each is at most a part (1/64) of the time waited so far, which is what a
+/// late look may cost.
 class Backoff {
 public:
     using Sleep = std::chrono::microseconds;
@@ -34,6 +34,7 @@ public:
         Sleep first_sleep{20};
         Sleep longest_sleep{200};
         Sleep longest_in_long_waits{2000};
+        int part_of_wait = 64;
     };
 
     explicit Backoff(const Options& options) noexcept : options_{options} { reset(); }
@@ -61,7 +62,7 @@ public:
     /// The longest sleep of a wait that has lasted for `waited`.
     static constexpr Sleep longest_sleep_after(Sleep waited, const Options& options) noexcept {
         return std::max(options.longest_sleep,
-                        std::min(waited / 64, options.longest_in_long_waits));
+                        std::min(waited / options.part_of_wait, options.longest_in_long_waits));
     }
 
     /// True when the last `pause` slept, or was to.

@@ -178,6 +178,7 @@ Replica::Replica(const MpiEnvironment& environment,
                        *model_,
                        settings.device,
                        communicator_options(settings.options()),
+                       PeerChannel::Options{.lacks_cores = settings.lacks_cores(world.rank())},
                        sums_at_end ? PairSums::by_messages : PairSums::all_reduced);
         parameters_.count_elsewhere(stage_->shared().spoken_for_elsewhere());
     } else {

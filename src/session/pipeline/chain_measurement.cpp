@@ -78,11 +78,9 @@ void prepare_unit(Model& model, const RunSettings& settings, int rank) {
     model.recompute(choice == all_layers ? model.recomputable_layers() : 0);
 }
 
-// More threads than the rank's part of its host's CPUs.
 Pauses pauses_of(const RunSettings& settings, int rank) {
-    const auto threads = static_cast<double>(settings.threads[static_cast<std::size_t>(rank)]);
-    const bool has_cores = threads <= settings.topology.rank(rank).cpu_share + 1e-6;
-    return settings.device.is_cpu() && !has_cores ? Pauses::likely : Pauses::unlikely;
+    return settings.device.is_cpu() && settings.lacks_cores(rank) ? Pauses::likely
+                                                                  : Pauses::unlikely;
 }
 
 // Each half of the one before, the largest first. Groups are not divided: so many samples of a

@@ -51,7 +51,11 @@ std::vector<std::vector<LinkCost>> measured_links(const MpiEnvironment& environm
                                                   const RunSettings& settings) {
     std::vector<int> others = all_ranks(world);
     others.erase(others.begin() + world.rank());
-    PeerChannel channel{world, others, settings.device, environment.thread_support(), {}};
+    PeerChannel channel{world,
+                        others,
+                        settings.device,
+                        environment.thread_support(),
+                        {.lacks_cores = settings.lacks_cores(world.rank())}};
     return measure_links(world, channel, settings.device, hosts_of(settings.topology));
 }
 

@@ -52,6 +52,7 @@ StageRank::StageRank(const MpiEnvironment& environment,
                      Model& model,
                      at::Device device,
                      const CommunicatorOptions& options,
+                     const PeerChannel::Options& channel,
                      PairSums pair_sums)
     : layout_{layout},
       stage_{own_stage(model, layout, world.rank())},
@@ -65,7 +66,7 @@ StageRank::StageRank(const MpiEnvironment& environment,
                    pair_sums == PairSums::by_messages ? shared_.partners() : std::vector<int>{}),
           device,
           environment.thread_support(),
-          PeerChannel::Options{})},
+          channel)},
       pass_{make_pipeline_pass(model, stage_, *worker_, *channel_)} {
     if (pair_sums == PairSums::by_messages)
         shared_.sum_pairs_by(*channel_);

@@ -35,9 +35,10 @@ template <class T>
 ByRank<T> read_by_rank(const std::string& text, const ValueForm<T>& form) {
     if (const std::optional<T> value = form.read(text))
         return ByRank<T>(*value);
-    const auto reject = [&form](const std::string& part) {
-        option_value::reject(
-            part, form.expected + ", nor KEY=VALUE by " + form.keys + ", as in " + form.example);
+    const std::string of_list = "KEY=VALUE by " + form.keys + ", as in " + form.example;
+    const auto reject = [&](const std::string& part) {
+        const bool lacks_key = part != text && form.read(part);
+        option_value::reject(part, lacks_key ? of_list : form.expected + ", nor " + of_list);
     };
     std::vector<typename ByRank<T>::Entry> entries;
     for (const std::string& entry : split(text, ',')) {

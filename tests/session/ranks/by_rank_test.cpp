@@ -110,6 +110,9 @@ TEST(ByRankTest, RefusesWordsThatAreNoChoice) {
                               "host or device"))
             << text;
     EXPECT_THAT(error_of(precisions, "v100=fp16"), HasSubstr("no entry for rank 2"));
+    EXPECT_THAT(error_of(precisions, "bf16,fp32"),
+                HasSubstr("'bf16' is not KEY=VALUE by rank, host or device, as in v100=fp16"))
+        << "a good word that says of nobody";
 }
 
 TEST(ByRankTest, LayersToRecomputeAreAWordOrANumber) {

@@ -35,6 +35,7 @@ public:
               Model& model,
               at::Device device,
               const CommunicatorOptions& options,
+              const PeerChannel::Options& channel,
               PairSums pair_sums);
 
     const PipelineLayout& layout() const noexcept { return layout_; }
