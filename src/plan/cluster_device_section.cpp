@@ -106,12 +106,15 @@ void read_layer_times(IniFields& fields,
                       const std::vector<LayerClass>& layers) {
     const bool has_tflops = fields.number("tflops", device.tflops, least_tflops, most_tflops);
     const bool has_launch = fields.number("launch-ms", device.launch_ms, 0, most_ms);
+    const bool has_messages =
+        fields.number("message-ms-per-mib", device.message_ms_per_mib, 0, most_ms);
     const bool has_layers = fields.each("layer-ms", [&](const IniEntry& entry) {
         if (!layers.empty())
             read_layer_ms(entry, file, names_of(layers), device.layer_ms);
     });
     for (const auto& [key, is_given] : {std::pair{"tflops", has_tflops},
                                         std::pair{"launch-ms", has_launch},
+                                        std::pair{"message-ms-per-mib", has_messages},
                                         std::pair{"layer-ms", has_layers}})
         if (is_given && layers.empty())
             fields.reject(key,

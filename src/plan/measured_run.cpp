@@ -266,8 +266,10 @@ std::string fill_layers(Cluster& cluster, const MeasuredRun& run) {
                 std::max(ms / static_cast<double>(units.layer.count), least_layer_ms);
         }
     }
-    for (std::size_t d = 0; d < measured.size(); ++d)
+    for (std::size_t d = 0; d < measured.size(); ++d) {
         cluster.devices[d].launch_ms = measured[d]->launch_ms;
+        cluster.devices[d].message_ms_per_mib = measured[d]->message_ms_per_mb;
+    }
     cluster.job.micro_batches = run.chain->micro_batches;
     return "layers: " + count_text(std::ssize(run.chain->units), "unit") + " of the model in " +
            run.name + ", as they were measured there";

@@ -30,10 +30,14 @@ MeasuredChain::Unit unit_of(const nlohmann::json& json) {
 }
 
 MeasuredChain::Devices devices_of(const nlohmann::json& json, std::size_t units) {
-    MeasuredChain::Devices devices{.name = json.at("device").get<std::string>(),
-                                   .hosts = json.at("hosts").get<std::vector<std::string>>(),
-                                   .launch_ms = json_number(json.at("launch_ms"), 0, longest_ms),
-                                   .unit_ms = {}};
+    MeasuredChain::Devices devices{
+        .name = json.at("device").get<std::string>(),
+        .hosts = json.at("hosts").get<std::vector<std::string>>(),
+        .launch_ms = json_number(json.at("launch_ms"), 0, longest_ms),
+        .unit_ms = {},
+        .message_ms_per_mb = json_number(json.value("message_ms_per_mb", nlohmann::json(0)),
+                                         0,
+                                         longest_ms)};  // earlier versions did not know
     for (const nlohmann::json& ms : json.at("unit_ms"))
         devices.unit_ms.push_back(json_number(ms, 0, longest_ms));
     if (devices.unit_ms.size() != units)
@@ -113,7 +117,8 @@ nlohmann::ordered_json measured_chain_to_json(const MeasuredChain& chain) {
         json["devices"].push_back({{"device", devices.name},
                                    {"hosts", devices.hosts},
                                    {"launch_ms", devices.launch_ms},
-                                   {"unit_ms", devices.unit_ms}});
+                                   {"unit_ms", devices.unit_ms},
+                                   {"message_ms_per_mb", devices.message_ms_per_mb}});
     return json;
 }
 

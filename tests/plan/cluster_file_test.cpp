@@ -169,6 +169,7 @@ const char* const layered = R"([nodes a]
 [device a]
 tflops = 5.5
 launch-ms = 0.25
+message-ms-per-mib = 1.5
 layer-ms = block=1.5
 
 [layer stem]
@@ -206,6 +207,7 @@ TEST(ClusterFileTest, ReadsLayersInTheirOrderAndTheirTimes) {
     const DeviceClass& device = cluster.devices[0];
     EXPECT_DOUBLE_EQ(device.tflops, 5.5);
     EXPECT_DOUBLE_EQ(device.launch_ms, 0.25);
+    EXPECT_DOUBLE_EQ(device.message_ms_per_mib, 1.5);
     EXPECT_THAT(device.layer_ms, testing::ElementsAre(testing::Pair("block", 1.5)));
     EXPECT_THAT(cluster.job.micro_batches, testing::ElementsAre(16, 8, 4));
 }

@@ -61,6 +61,7 @@ struct DeviceClass {
     std::string measured;  // the run's host or device to take them from; empty: the class's name
     double tflops = 0;     // 10^12 operations a second that it reaches; 0: not said
     double launch_ms = 0;  // forward and backward of a layer take this for any micro-batch
+    double message_ms_per_mib = 0;                // of its computing, where it is a stage
     std::map<std::string, double> layer_ms = {};  // measured, by layer: forward and backward of a
                                                   // unit; others take `tflops`
 };

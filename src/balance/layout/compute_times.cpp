@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "balance/pipeline/message_times.hpp"
+
 namespace hetseq {
 
 namespace {
@@ -11,8 +13,9 @@ constexpr double shortest_ms = 1e-9;
 }  // namespace
 
 double stage_ms(const LayoutProblem& problem, std::size_t size, const ChainStage& stage) {
-    const ChainDevices& devices = problem.sizes[size].chain.devices[stage.device_class];
-    double ms = 0;
+    const ChainProblem& chain = problem.sizes[size].chain;
+    const ChainDevices& devices = chain.devices[stage.device_class];
+    double ms = forward_messages_ms(chain, stage) + backward_messages_ms(chain, stage);
     for (std::size_t unit = stage.begin; unit < stage.end; ++unit)
         ms += devices.forward_ms[unit] + devices.backward_ms[unit];
     return ms;

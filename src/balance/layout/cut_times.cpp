@@ -66,6 +66,7 @@ void add_micro_batches(const CutCosts& costs,
                        std::int64_t micro_batch,
                        std::size_t most,
                        std::vector<CostPoint>& points) {
+    const std::size_t first = points.size();
     std::size_t last = 0;
     PipelineCut cut;
     for (const std::size_t number : simulated_numbers(most, costs.stages.size())) {
@@ -77,6 +78,9 @@ void add_micro_batches(const CutCosts& costs,
         points.push_back(
             {static_cast<std::int64_t>(most) * micro_batch,
              cut.predicted_ms + even_ms(costs, last, cut) * static_cast<double>(most - last)});
+    // Fewer micro-batches take no longer than more of them do.
+    for (std::size_t i = points.size() - 1; i-- > first;)
+        points[i].ms = std::min(points[i].ms, points[i + 1].ms);
 }
 
 }  // namespace

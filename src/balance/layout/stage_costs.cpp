@@ -74,13 +74,14 @@ CutCosts stage_costs(const LayoutProblem& problem,
         const bool is_first = stage.begin == 0, is_last = stage.end == problem.units();
         const double received_mb = is_first ? 0 : chain.activations_mb[stage.begin - 1];
         const double sent_mb = is_last ? 0 : chain.activations_mb[stage.end - 1];
-        costs.stages.push_back({rounded_ms(sum(devices.forward_ms, stage)),
-                                rounded_ms(sum(devices.backward_ms, stage)),
-                                devices.process_mb + state.mb(size, stage) + sent_mb +
-                                    largest(chain.workspace_mb, stage),
-                                sum(chain.activations_mb_kept, stage) + received_mb,
-                                devices.memory_mb,
-                                devices.host});
+        costs.stages.push_back(
+            {rounded_ms(sum(devices.forward_ms, stage)) + forward_messages_ms(chain, stage),
+             rounded_ms(sum(devices.backward_ms, stage)) + backward_messages_ms(chain, stage),
+             devices.process_mb + state.mb(size, stage) + sent_mb +
+                 largest(chain.workspace_mb, stage),
+             sum(chain.activations_mb_kept, stage) + received_mb,
+             devices.memory_mb,
+             devices.host});
         if (!is_last)
             costs.links.push_back(links.between(stage, stages[costs.stages.size()]));
     }

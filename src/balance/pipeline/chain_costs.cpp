@@ -110,16 +110,22 @@ void ChainCosts::add_most_in_flight(const ChainStage& stage) {
 
 double ChainCosts::forward_ms(const ChainStage& stage) const {
     const std::vector<double>& before = forward_before_ms_[stage.device_class];
-    return before[stage.end] - before[stage.begin];
+    return before[stage.end] - before[stage.begin] + forward_messages_ms(problem_, stage);
 }
 
 double ChainCosts::backward_ms(const ChainStage& stage) const {
     const std::vector<double>& before = backward_before_ms_[stage.device_class];
-    return before[stage.end] - before[stage.begin];
+    return before[stage.end] - before[stage.begin] + backward_messages_ms(problem_, stage);
 }
 
 double ChainCosts::stage_ms(const ChainStage& stage) const {
     return forward_ms(stage) + backward_ms(stage);
+}
+
+double ChainCosts::units_ms(const ChainStage& stage) const {
+    const std::vector<double>&forward = forward_before_ms_[stage.device_class],
+          &backward = backward_before_ms_[stage.device_class];
+    return forward[stage.end] - forward[stage.begin] + backward[stage.end] - backward[stage.begin];
 }
 
 double ChainCosts::memory_mb(const ChainStage& stage, std::size_t in_flight) const {

@@ -26,6 +26,8 @@ public:
     double forward_ms(const ChainStage& stage) const;
     double backward_ms(const ChainStage& stage) const;
     double stage_ms(const ChainStage& stage) const;
+    /// The same without what messages take of it.
+    double units_ms(const ChainStage& stage) const;
 
     /// A micro-batch's message across the boundary behind `unit`, from a device of class `front` to
     /// one of class `behind`, and the one back [ms].

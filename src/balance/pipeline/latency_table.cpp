@@ -65,9 +65,9 @@ void LatencyTable::place(std::size_t way, std::size_t end, std::size_t device_cl
     for (std::size_t begin = end; !behind_.empty() && begin-- > 0;) {
         const ChainStage stage{device_class, begin, end};
         const double stage_ms = costs_.stage_ms(stage);
-        if (stage_ms > period_ms_)
-            return;  // longer ones take longer
-        if (costs_.most_in_flight(stage) < in_flight)
+        if (costs_.units_ms(stage) > period_ms_)
+            return;  // more units take longer
+        if (stage_ms > period_ms_ || costs_.most_in_flight(stage) < in_flight)
             continue;
         for (std::size_t front = 0; front < (begin > 0 ? fronts_ : 1); ++front) {
             double& least = least_ms_[index(with_it, front, device_class, begin)];

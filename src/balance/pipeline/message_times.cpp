@@ -7,6 +7,27 @@
 
 namespace hetseq {
 
+namespace {
+
+// `mb`: by unit, of a message behind it.
+double messages_ms(const ChainProblem& problem,
+                   const ChainStage& stage,
+                   const std::vector<double>& mb) {
+    const double in_front = stage.begin > 0 ? mb[stage.begin - 1] : 0;
+    const double behind = stage.end < problem.units() ? mb[stage.end - 1] : 0;
+    return rounded_ms((in_front + behind) * problem.devices[stage.device_class].message_ms_per_mb);
+}
+
+}  // namespace
+
+double forward_messages_ms(const ChainProblem& problem, const ChainStage& stage) {
+    return messages_ms(problem, stage, problem.activations_mb);
+}
+
+double backward_messages_ms(const ChainProblem& problem, const ChainStage& stage) {
+    return messages_ms(problem, stage, problem.gradients_mb);
+}
+
 double rounded_ms(double ms) {
     HETSEQ_ASSERT(ms >= 0 && std::isfinite(ms));
     return std::round(ms * 0x1p20) * 0x1p-20;

@@ -24,6 +24,11 @@ double rounded_ms(double ms);
 /// Of `mb` MiB [ms], rounded.
 double message_ms(const ChainLink& link, double mb);
 
+/// What the messages of a stage take of its device's computing, with a forward and with a backward
+/// [ms], rounded.
+double forward_messages_ms(const ChainProblem& problem, const ChainStage& stage);
+double backward_messages_ms(const ChainProblem& problem, const ChainStage& stage);
+
 /// Of messages that pass over cards, rounded.
 BoundaryCards cards_of(const PipelineLink& messages);
 

@@ -133,6 +133,7 @@ ChainDevices chain_devices(const Described& all, std::size_t device_class, std::
     }
     devices.memory_mb = device.memory_mib > 0 ? usable_memory * device.memory_mib : enough_mb;
     devices.process_mb = device.process_mib;
+    devices.message_ms_per_mb = device.message_ms_per_mib;
     return devices;
 }
 

@@ -45,10 +45,10 @@ std::vector<std::string> hosts_of(const Topology& topology) {
     return hosts;
 }
 
-// Collective. [from][to].
-std::vector<std::vector<LinkCost>> measured_links(const MpiEnvironment& environment,
-                                                  const HostComm& world,
-                                                  const RunSettings& settings) {
+// Collective.
+MeasuredLinks measured_links(const MpiEnvironment& environment,
+                             const HostComm& world,
+                             const RunSettings& settings) {
     std::vector<int> others = all_ranks(world);
     others.erase(others.begin() + world.rank());
     PeerChannel channel{world,
@@ -57,6 +57,20 @@ std::vector<std::vector<LinkCost>> measured_links(const MpiEnvironment& environm
                         environment.thread_support(),
                         {.lacks_cores = settings.lacks_cores(world.rank())}};
     return measure_links(world, channel, settings.device, hosts_of(settings.topology));
+}
+
+// Of what a rank on a CPU computes, messages take their processor time, unless it has a core more
+// than threads. A part of a core is as much slower at them.
+std::vector<double> message_ms_per_mb(const RunSettings& settings,
+                                      const std::vector<double>& cpu_ms_per_mb) {
+    std::vector<double> ms;
+    for (std::size_t rank = 0; rank < cpu_ms_per_mb.size(); ++rank) {
+        const RankInfo& info = settings.topology.rank(static_cast<int>(rank));
+        const bool computes_elsewhere =
+            info.has_gpu() || info.cpu_share >= static_cast<double>(settings.threads[rank] + 1);
+        ms.push_back(computes_elsewhere ? 0 : cpu_ms_per_mb[rank] / std::min(info.cpu_share, 1.0));
+    }
+    return ms;
 }
 
 // Collective. By rank: the optimizer's step, and the norm [ms a MiB of values].
@@ -120,13 +134,14 @@ public:
 
 private:
     MeasuredRanks measured_ranks(const std::vector<MeasuredSize>& sizes, const CostsBySize& costs) {
-        std::vector<std::vector<LinkCost>> links = measured_links(environment_, world_, settings_);
-        const double sums_factor = measured_sum_factor(environment_, world_, settings_, links);
+        MeasuredLinks links = measured_links(environment_, world_, settings_);
+        const double sums_factor =
+            measured_sum_factor(environment_, world_, settings_, links.between);
         std::vector<double> optimizer_ms = optimizer_ms_per_mb(world_, settings_, parts_);
         // What libraries have taken as they were used stays, and what was measured with does not.
         PeakMemory::release();
         return {rank_classes(settings_, all_ranks(world_), costs.front()),
-                std::move(links),
+                std::move(links.between),
                 memory(),
                 trains_up_to(model_),
                 tied_units(model_,
@@ -134,7 +149,8 @@ private:
                            filled_by_batch(sizes, costs)),
                 settings_.device.is_cpu(),
                 std::move(optimizer_ms),
-                sums_factor};
+                sums_factor,
+                message_ms_per_mb(settings_, links.cpu_ms_per_mb)};
     }
 
     ChainMemory memory() {

@@ -35,6 +35,14 @@ ChainLink link_between(const std::vector<std::vector<LinkCost>>& links,
 
 }  // namespace
 
+double MeasuredRanks::message_ms(const std::vector<int>& of) const {
+    std::vector<double> values;
+    for (const int rank : of)
+        if (!message_ms_per_mb.empty())
+            values.push_back(message_ms_per_mb[static_cast<std::size_t>(rank)]);
+    return values.empty() ? 0 : median(std::move(values));
+}
+
 ChainProblem chain_problem(const MeasuredRanks& measured,
                            const std::vector<std::vector<UnitCost>>& costs,
                            std::int64_t micro_batches) {
@@ -57,6 +65,7 @@ ChainProblem chain_problem(const MeasuredRanks& measured,
             devices.forward_ms.push_back(over(ranks, u, &UnitCost::forward_ms));
             devices.backward_ms.push_back(over(ranks, u, &UnitCost::backward_ms));
         }
+        devices.message_ms_per_mb = measured.message_ms(ranks);
         devices.memory_mb = usable_memory * measured.memory.has_mb(ranks.front());
         for (const int rank : ranks)
             devices.process_mb = std::max(devices.process_mb, measured.memory.process_mb(rank));

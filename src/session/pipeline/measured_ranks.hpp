@@ -22,6 +22,10 @@ struct MeasuredRanks {
     bool on_host = true;  // what is kept until backward lies in the host's memory
     std::vector<double> optimizer_ms_per_mb = {};  // by rank, of values
     double sums_factor = 1;                        // what an all-reduce takes, of what links say
+    std::vector<double> message_ms_per_mb = {};    // by rank, as ChainDevices; empty: nothing
+
+    /// The median of these ranks' `message_ms_per_mb`.
+    double message_ms(const std::vector<int>& of) const;
 };
 
 /// The cut that is asked for. `costs`: by rank and unit, of micro-batches of one size,

@@ -43,6 +43,7 @@ double median_ms(const std::vector<std::vector<UnitCost>>& by_rank,
 }
 
 MeasuredChain::Devices devices_of(const RunSettings& settings,
+                                  const MeasuredRanks& measured,
                                   const std::vector<int>& ranks,
                                   const std::vector<MeasuredSize>& sizes,
                                   const CostsBySize& costs) {
@@ -61,6 +62,7 @@ MeasuredChain::Devices devices_of(const RunSettings& settings,
         starts_ms += line.start;
         devices.unit_ms.push_back(line.each);
     }
+    devices.message_ms_per_mb = measured.message_ms(ranks);
     devices.launch_ms = starts_ms / static_cast<double>(devices.unit_ms.size());
     return devices;
 }
@@ -110,7 +112,7 @@ MeasuredChain measured_units(const RunSettings& settings,
                                  .parameters = tied.gradients_mb * bytes_of_mib / sent_bytes,
                                  .filled = tied.filled});
     for (const std::vector<int>& like : ranks.classes.ranks)
-        measured.devices.push_back(devices_of(settings, like, sizes, costs));
+        measured.devices.push_back(devices_of(settings, ranks, like, sizes, costs));
     return measured;
 }
 

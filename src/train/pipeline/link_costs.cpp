@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <utility>
 
 #include <ATen/ops/zeros.h>
 
@@ -61,6 +62,9 @@ public:
         }
     }
 
+    // So far, for a MiB that was sent or received [ms].
+    double cpu_ms_per_mb() const { return moved_mb_ > 0 ? cpu_ms_ / moved_mb_ : 0; }
+
     // Collective. What all ranks have measured: [from][to].
     std::vector<std::vector<LinkCost>> gathered(const HostComm& world) {
         world.all_reduce(std::span<double>(numbers_), ReduceOp::sum);
@@ -95,7 +99,10 @@ private:
         for (std::int64_t elements = first_elements; elements <= most_elements; elements *= 2) {
             const at::Tensor large = message(elements);
             const double mb = static_cast<double>(large.nbytes()) / bytes_of_mib;
+            const double cpu_begin_s = process_cpu_seconds();
             const double ms = round_trip_ms(channel_, peer, begins, large) / 2;
+            cpu_ms_ += 1000 * (process_cpu_seconds() - cpu_begin_s);
+            moved_mb_ += 2 * mb;
             cost.ms_per_mb = std::max((ms - cost.latency_ms) / mb, 0.0);
             if (elements > first_elements)
                 cost.ms_per_mb = std::max(cost.ms_per_mb, (ms - first_ms) / (mb - first_mb));
@@ -122,6 +129,7 @@ private:
     int rank_ = 0;
     std::size_t ranks_ = 0;
     std::vector<double> numbers_;  // by `place`: latency, then time for a MiB
+    double cpu_ms_ = 0, moved_mb_ = 0;
 };
 
 // By host, in the order of their first ranks.
@@ -180,10 +188,10 @@ int opponent(int rank, int ranks, int round) {
     return other < ranks ? other : nobody;
 }
 
-std::vector<std::vector<LinkCost>> measure_links(const HostComm& world,
-                                                 PeerChannel& channel,
-                                                 at::Device device,
-                                                 const std::vector<std::string>& hosts) {
+MeasuredLinks measure_links(const HostComm& world,
+                            PeerChannel& channel,
+                            at::Device device,
+                            const std::vector<std::string>& hosts) {
     HETSEQ_ASSERT(std::ssize(hosts) == world.size());
     const std::vector<std::vector<int>> by_host = ranks_by_host(hosts);
     std::vector<int> firsts;
@@ -199,8 +207,16 @@ std::vector<std::vector<LinkCost>> measure_links(const HostComm& world,
     const int rounds = rounds_of(firsts.size());
     const double of_round_ms = all_rounds_ms / std::max(rounds, 1);
     play(world, firsts, rounds, std::min(enough_ms, of_round_ms / of_enough), measurement);
+    double cpu_ms_per_mb = measurement.cpu_ms_per_mb();
     const auto& own_host = by_host[host_of[static_cast<std::size_t>(world.rank())]];
     play(world, own_host, rounds_of(most_on_one), enough_ms, measurement);
+
+    if (firsts.size() == 1)
+        cpu_ms_per_mb = measurement.cpu_ms_per_mb();
+    std::vector<double> cpu_ms = world.all_gather(cpu_ms_per_mb);
+    if (firsts.size() > 1)
+        for (std::size_t rank = 0; rank < cpu_ms.size(); ++rank)
+            cpu_ms[rank] = cpu_ms[static_cast<std::size_t>(firsts[host_of[rank]])];
 
     auto links = measurement.gathered(world);
     for (std::size_t from = 0; from < links.size(); ++from)
@@ -208,7 +224,7 @@ std::vector<std::vector<LinkCost>> measure_links(const HostComm& world,
             if (host_of[from] != host_of[to])
                 links[from][to] = links[static_cast<std::size_t>(firsts[host_of[from]])]
                                        [static_cast<std::size_t>(firsts[host_of[to]])];
-    return links;
+    return {std::move(links), std::move(cpu_ms)};
 }
 
 }  // namespace hetseq

@@ -38,6 +38,7 @@ public:
                 devices.forward_ms.push_back(speed * draw(1, likeness));
                 devices.backward_ms.push_back(speed * draw(0, 2 * likeness));
             }
+            devices.message_ms_per_mb = 0.25 * std::max(0, draw(-4, 4));
             problem.devices.push_back(devices);
         }
         add_links(problem);
@@ -114,8 +115,8 @@ public:
         const std::size_t micro_batches = problem_.micro_batches;
         for (std::size_t s = 0; s < stages.size(); ++s) {
             const ChainDevices& devices = problem_.devices[stages[s].device_class];
-            simulated.push_back({std::vector(micro_batches, sum(devices.forward_ms, stages[s])),
-                                 std::vector(micro_batches, sum(devices.backward_ms, stages[s])),
+            simulated.push_back({std::vector(micro_batches, forward_ms(stages[s])),
+                                 std::vector(micro_batches, backward_ms(stages[s])),
                                  stages.size() - s,
                                  devices.host});
             if (s > 0)
@@ -173,8 +174,7 @@ private:
         double period_ms = 0, latency_ms = 0, overshoot_mb = 0;
         for (std::size_t s = 0; s < stages_.size(); ++s) {
             const ChainDevices& devices = problem_.devices[stages_[s].device_class];
-            const double stage_ms =
-                sum(devices.forward_ms, stages_[s]) + sum(devices.backward_ms, stages_[s]);
+            const double stage_ms = forward_ms(stages_[s]) + backward_ms(stages_[s]);
             const double there = s > 0 ? there_ms(stages_[s - 1], stages_[s]) : 0;
             const double back = s > 0 ? back_ms(stages_[s - 1], stages_[s]) : 0;
             period_ms = std::max({period_ms, stage_ms, there, back, card_ms(s)});
@@ -206,6 +206,25 @@ private:
         if (s + 1 < stages_.size())
             mb += problem_.activations_mb[stage.end - 1];
         return mb;
+    }
+
+    // With what messages in front and behind take of it.
+    double forward_ms(const ChainStage& stage) const {
+        return with_messages_ms(stage, &ChainDevices::forward_ms, problem_.activations_mb);
+    }
+    double backward_ms(const ChainStage& stage) const {
+        return with_messages_ms(stage, &ChainDevices::backward_ms, problem_.gradients_mb);
+    }
+    double with_messages_ms(const ChainStage& stage,
+                            std::vector<double> ChainDevices::*times,
+                            const std::vector<double>& mb) const {
+        const ChainDevices& devices = problem_.devices[stage.device_class];
+        double moved_mb = 0;
+        if (stage.begin > 0)
+            moved_mb += mb[stage.begin - 1];
+        if (stage.end < problem_.units())
+            moved_mb += mb[stage.end - 1];
+        return sum(devices.*times, stage) + moved_mb * devices.message_ms_per_mb;
     }
 
     double there_ms(const ChainStage& front, const ChainStage& behind) const {

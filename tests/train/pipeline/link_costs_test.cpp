@@ -35,7 +35,7 @@ TEST(OpponentTest, EachTwoRanksMeetOnceAndAgree) {
     }
 }
 
-std::vector<std::vector<LinkCost>> measured_with(const std::vector<std::string>& hosts) {
+MeasuredLinks measured_with(const std::vector<std::string>& hosts) {
     const HostComm world = test::world();
     std::vector<int> others;
     for (int rank = 0; rank < world.size(); ++rank)
@@ -45,9 +45,13 @@ std::vector<std::vector<LinkCost>> measured_with(const std::vector<std::string>&
     return measure_links(world, channel, at::kCPU, hosts);
 }
 
-void expect_links_of_all(const std::vector<std::vector<LinkCost>>& links) {
+void expect_links_of_all(const MeasuredLinks& measured) {
+    const std::vector<std::vector<LinkCost>>& links = measured.between;
     const HostComm world = test::world();
     ASSERT_EQ(links.size(), static_cast<std::size_t>(world.size()));
+    ASSERT_EQ(measured.cpu_ms_per_mb.size(), links.size());
+    for (const double ms : measured.cpu_ms_per_mb)
+        EXPECT_EQ(ms > 0, world.size() > 1);
     for (std::size_t from = 0; from < links.size(); ++from)
         for (std::size_t to = 0; to < links.size(); ++to) {
             const LinkCost& cost = links[from][to];
@@ -79,9 +83,12 @@ TEST(MeasureLinksTest, RanksOfAHostHaveTheSameLinksToOtherHosts) {
     for (std::size_t rank = 0; rank < ranks; ++rank)
         hosts.push_back(rank % 3 == 0 ? "a" : "b");
 
-    const auto links = measured_with(hosts);
+    const MeasuredLinks measured = measured_with(hosts);
 
-    expect_links_of_all(links);
+    expect_links_of_all(measured);
+    const std::vector<std::vector<LinkCost>>& links = measured.between;
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+        EXPECT_EQ(measured.cpu_ms_per_mb[rank], measured.cpu_ms_per_mb[rank % 3 == 0 ? 0 : 1]);
     for (std::size_t from = 0; from < ranks; ++from)
         for (std::size_t to = 0; to < ranks; ++to)
             if (hosts[from] != hosts[to]) {

@@ -23,6 +23,7 @@ struct MeasuredChain {
         std::vector<std::string> hosts;
         double launch_ms = 0;  // the mean over the chain
         std::vector<double> unit_ms;
+        double message_ms_per_mb = 0;  // computing that messages of stages take
     };
 
     /// Parameters that several units read. Of the gradients, `filled` is not zero after a batch, by

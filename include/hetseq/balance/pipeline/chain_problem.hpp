@@ -18,6 +18,7 @@ struct ChainDevices {
     double process_mb = 0;                 // taken of it before there is a model [MiB]
     std::optional<std::size_t> host = {};  // number of the one that all are on; none: each is alone
                                            // on its own
+    double message_ms_per_mb = 0;  // computing that messages to and from other stages keep it from
 };
 
 /// A message of n MiB takes latency_ms + n * ms_per_mb.
