@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "hetseq/train/checkpoint/checkpoint_pace.hpp"
-#include "hetseq/train/watch/run_control.hpp"
 #include "hetseq/train/trainer_options.hpp"
+#include "hetseq/train/watch/run_control.hpp"
 
 namespace hetseq {
 
