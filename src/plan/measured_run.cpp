@@ -275,6 +275,16 @@ std::string fill_layers(Cluster& cluster, const MeasuredRun& run) {
            run.name + ", as they were measured there";
 }
 
+// What the run reduced, whatever model is described.
+ModelSize model_of(const Cluster& cluster, const MeasuredRun& run) {
+    ModelSize model = cluster.model;
+    if (run.model_bytes > 0)
+        model.bytes = run.model_bytes * run.sent_share;
+    if (run.bucket_mib > 0)
+        model.bucket_mib = run.bucket_mib * run.sent_share;
+    return model;
+}
+
 // The run itself as a cluster: a class of nodes for each host, with the shares its ranks had.
 struct RunLayout {
     Cluster cluster;
@@ -283,7 +293,7 @@ struct RunLayout {
 
 RunLayout layout_of(const Cluster& cluster, const MeasuredRun& run) {
     RunLayout layout;
-    layout.cluster.model = cluster.model;
+    layout.cluster.model = model_of(cluster, run);
     layout.cluster.network = cluster.network;
     std::map<std::string, std::size_t> hosts;
     for (const MeasuredRun::Rank& rank : run.ranks) {
@@ -317,7 +327,7 @@ double step_ms_at(RunLayout& layout, double bandwidth_gb) {
 std::string fill_links(Cluster& cluster, const MeasuredRun& run) {
     if (run.is_pipelined)
         return "links: assumed to be free (" + run.name + " trained as pipelines)";
-    if (run.ranks.size() < 2 || cluster.model.bytes == 0)
+    if (run.ranks.size() < 2 || model_of(cluster, run).bytes == 0)
         return "links: assumed to be free (" + run.name + " has one rank, or no size of its model)";
     RunLayout layout = layout_of(cluster, run);
     double low = std::log(lowest_gb);
@@ -385,13 +395,14 @@ std::vector<std::string> fill_from_runs(Cluster& cluster, std::span<const Measur
         cluster.job.batch = first.batch;
         notes.push_back("batch: " + std::to_string(first.batch) + " units, as in " + first.name);
     }
-    if (cluster.model.bytes == 0 && first.model_bytes > 0 && cluster.layers.empty()) {
+    const bool has_layers = !cluster.layers.empty();  // they say how large the model is, in fp32
+    if (cluster.model.bytes == 0 && first.model_bytes > 0 && !has_layers) {
         cluster.model.bytes = first.model_bytes * first.sent_share;
         notes.push_back("model: " + format_number(cluster.model.bytes / 1e6) + " MB, as in " +
                         first.name);
     }
     if (!cluster.model.bucket_given && first.bucket_mib > 0)
-        cluster.model.bucket_mib = first.bucket_mib * first.sent_share;
+        cluster.model.bucket_mib = first.bucket_mib * (has_layers ? 1 : first.sent_share);
     if (takes_chain(cluster, first))
         notes.push_back(fill_layers(cluster, first));
     // Times of layers are enough; those of stages are of no use.

@@ -307,8 +307,8 @@ void SettledOptions::settle(const std::int64_t& place, std::int64_t value) {
 
 bool RunSettings::lacks_cores(int rank) const {
     constexpr double rounding = 1e-6;
-    return static_cast<double>(threads[static_cast<std::size_t>(rank)]) >
-           topology.rank(rank).cpu_share + rounding;
+    return device.is_cpu() && static_cast<double>(threads[static_cast<std::size_t>(rank)]) >
+                                  topology.rank(rank).cpu_share + rounding;
 }
 
 bool RunSettings::recomputes_at_need(int rank) const {

@@ -13,10 +13,10 @@ TEST(Backoff, SleepsGrowInLongWaitsAlone) {
     EXPECT_EQ(Backoff::longest_sleep_after(microseconds{12'800}, options), microseconds{200});
     EXPECT_EQ(Backoff::longest_sleep_after(microseconds{64'000}, options), microseconds{1'000});
     EXPECT_EQ(Backoff::longest_sleep_after(microseconds{60'000'000}, options), microseconds{2'000});
-    constexpr Backoff::Options few{.longest_sleep = microseconds{2'000},
+    constexpr Backoff::Options few{.longest_sleep = microseconds{500},
                                    .longest_in_long_waits = microseconds{8'000},
                                    .part_of_wait = 16};
-    EXPECT_EQ(Backoff::longest_sleep_after(microseconds{100}, few), microseconds{2'000});
+    EXPECT_EQ(Backoff::longest_sleep_after(microseconds{100}, few), microseconds{500});
     EXPECT_EQ(Backoff::longest_sleep_after(microseconds{64'000}, few), microseconds{4'000});
     EXPECT_EQ(Backoff::longest_sleep_after(microseconds{60'000'000}, few), microseconds{8'000});
 }

@@ -148,6 +148,10 @@ TEST(MeasuredRunTest, DescribedLayersSayHowLargeTheModelIs) {
     fill_from_layers(cluster);
 
     EXPECT_EQ(cluster.model.bytes, 4 * 3e6);
+    Cluster plain = parse_cluster("[device h1]\n[nodes h1]\n", "c.cfg");
+    fill_from_runs(plain, std::vector{two_hosts()});
+    EXPECT_LT(cluster.network.inter.bandwidth_gb, 1e4) << "the run has links";
+    EXPECT_DOUBLE_EQ(cluster.network.inter.bandwidth_gb, plain.network.inter.bandwidth_gb);
 }
 
 TEST(MeasuredRunTest, LayersAreNotTakenWhereTheyCannotBeCompared) {

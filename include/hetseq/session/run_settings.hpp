@@ -86,7 +86,8 @@ struct RunSettings : SettledOptions {
     }
     /// True if memory decides what `rank` computes again in backward.
     bool recomputes_at_need(int rank) const;
-    /// True if more threads of `rank` compute than it has cores, as its part of its host's.
+    /// True if this rank, `rank`, computes on a CPU, with more threads than it has cores, as its
+    /// part of its host's.
     bool lacks_cores(int rank) const;
     /// The size of the global batch.
     BatchSize batch_size() const noexcept { return {options().batch_size, options().batch_tokens}; }

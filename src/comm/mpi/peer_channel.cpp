@@ -25,7 +25,7 @@ namespace hetseq {
 namespace {
 
 // At 100 Mbit/s, looks took 1.5 % of a core, which is a tenth of what a host of 0.16 cores has.
-constexpr Backoff::Options few_looks{.longest_sleep = std::chrono::microseconds{2000},
+constexpr Backoff::Options few_looks{.longest_sleep = std::chrono::microseconds{500},
                                      .longest_in_long_waits = std::chrono::microseconds{8000},
                                      .part_of_wait = 16};
 

@@ -79,8 +79,7 @@ void prepare_unit(Model& model, const RunSettings& settings, int rank) {
 }
 
 Pauses pauses_of(const RunSettings& settings, int rank) {
-    return settings.device.is_cpu() && settings.lacks_cores(rank) ? Pauses::likely
-                                                                  : Pauses::unlikely;
+    return settings.lacks_cores(rank) ? Pauses::likely : Pauses::unlikely;
 }
 
 // Each half of the one before, the largest first. Groups are not divided: so many samples of a

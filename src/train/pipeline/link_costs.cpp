@@ -101,8 +101,6 @@ private:
             const double mb = static_cast<double>(large.nbytes()) / bytes_of_mib;
             const double cpu_begin_s = process_cpu_seconds();
             const double ms = round_trip_ms(channel_, peer, begins, large) / 2;
-            cpu_ms_ += 1000 * (process_cpu_seconds() - cpu_begin_s);
-            moved_mb_ += 2 * mb;
             cost.ms_per_mb = std::max((ms - cost.latency_ms) / mb, 0.0);
             if (elements > first_elements)
                 cost.ms_per_mb = std::max(cost.ms_per_mb, (ms - first_ms) / (mb - first_mb));
@@ -110,7 +108,10 @@ private:
                 first_ms = ms;
                 first_mb = mb;
             }
-            if (!is_told_to_go_on(peer, begins, ms < enough))
+            const bool goes_on = is_told_to_go_on(peer, begins, ms < enough);
+            cpu_ms_ += 1000 * (process_cpu_seconds() - cpu_begin_s);  // all has left by now
+            moved_mb_ += 2 * mb;
+            if (!goes_on)
                 break;
         }
         return cost;

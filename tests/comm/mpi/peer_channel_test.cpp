@@ -212,9 +212,10 @@ TEST(PeerChannelTest, ASenderMayWaitUntilFewMessagesAreLeft) {
         EXPECT_EQ(few.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
     }
     world.barrier();
-    if (world.rank() == 1)
+    if (world.rank() == 1) {
         for (int i = 0; i < messages; ++i)
             EXPECT_EQ(channel->receive(0).at(0)[0].item<int>(), i);
+    }
     if (few.valid())
         few.get();
     channel->wait_for_sends();

@@ -1,5 +1,6 @@
 #include "hetseq/train/pipeline/link_costs.hpp"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -87,6 +88,9 @@ TEST(MeasureLinksTest, RanksOfAHostHaveTheSameLinksToOtherHosts) {
 
     expect_links_of_all(measured);
     const std::vector<std::vector<LinkCost>>& links = measured.between;
+    const auto [least, most] =
+        std::minmax_element(measured.cpu_ms_per_mb.begin(), measured.cpu_ms_per_mb.end());
+    EXPECT_LT(*most, 10 * *least) << "like ranks, each of which sends as much as it receives";
     for (std::size_t rank = 0; rank < ranks; ++rank)
         EXPECT_EQ(measured.cpu_ms_per_mb[rank], measured.cpu_ms_per_mb[rank % 3 == 0 ? 0 : 1]);
     for (std::size_t from = 0; from < ranks; ++from)

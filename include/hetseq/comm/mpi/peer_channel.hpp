@@ -26,7 +26,8 @@ public:
         std::size_t most_waiting = 8;  // messages of one peer that nobody has received yet
         std::chrono::milliseconds deadline{1'800'000};  // of a wait, without any movement
         // This rank has less than a core for each thread that computes. Looks at messages take its
-        // computing's time, so there are fewer, and a message may arrive later by a sixteenth.
+        // computing's time, so there are fewer. A message may arrive later by half a millisecond,
+        // or by a sixteenth of what it takes.
         bool lacks_cores = false;
     };
     /// Of this rank.
