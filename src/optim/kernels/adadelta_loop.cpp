@@ -4,7 +4,7 @@
 
 #include "hetseq/util/vector_clones.hpp"
 
-#if defined(__GNUC__) && !defined(__NO_MATH_ERRNO__)
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__NO_MATH_ERRNO__)
 #error \
     "without -fno-math-errno the square roots are not vectorised, and the loop takes five times as long"
 #endif
