@@ -142,7 +142,7 @@ start slurm.sh
 expect 78 0
 expect_log log 1 'the command has --overwrite'
 [[ ! -e run ]] || fail 'it trained nevertheless'
-new_run 40 'command+=(--every 5 --die 139@35)'
+new_run 160 'command+=(--every 5 --die 139@150)'
 start slurm.sh USR1 # long before that
 expect 75 1
 start slurm.sh
