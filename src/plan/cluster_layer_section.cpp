@@ -132,10 +132,8 @@ void read_tied(const IniSection& section, const std::string& file, Cluster& clus
                               cluster.layers[layer].name + "'",
                           "a layer's parameters are with those that it shares",
                           "correct one of them");
-    const std::vector<std::size_t> layers = tied.layers;
-    cluster.tied.push_back(std::move(tied));
-    for (const std::size_t layer : layers)
-        if (shared_parameters(cluster.tied, layer) >
+    for (const std::size_t layer : tied.layers)
+        if (shared_parameters(cluster.tied, layer) + tied.parameters >
             (1 + rounding) * cluster.layers[layer].parameters)
             fields.reject("parameters-m",
                           section.title() +
@@ -144,6 +142,7 @@ void read_tied(const IniSection& section, const std::string& file, Cluster& clus
                               cluster.layers[layer].name + "' has",
                           "a parameter is in one [tied NAME] alone",
                           "remove one of them, or correct their 'parameters-m'");
+    cluster.tied.push_back(std::move(tied));
 }
 
 }  // namespace hetseq

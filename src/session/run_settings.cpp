@@ -311,6 +311,12 @@ bool RunSettings::lacks_cores(int rank) const {
                                   topology.rank(rank).cpu_share + rounding;
 }
 
+bool RunSettings::has_core_to_spare(int rank) const {
+    const RankInfo& info = topology.rank(rank);
+    return info.has_gpu() ||
+           info.cpu_share >= static_cast<double>(threads[static_cast<std::size_t>(rank)] + 1);
+}
+
 bool RunSettings::recomputes_at_need(int rank) const {
     return !recompute[static_cast<std::size_t>(rank)];
 }

@@ -89,6 +89,8 @@ struct RunSettings : SettledOptions {
     /// True if this rank, `rank`, computes on a CPU, with more threads than it has cores, as its
     /// part of its host's.
     bool lacks_cores(int rank) const;
+    /// True if `rank` has a GPU, or a core more than threads that compute.
+    bool has_core_to_spare(int rank) const;
     /// The size of the global batch.
     BatchSize batch_size() const noexcept { return {options().batch_size, options().batch_tokens}; }
 };

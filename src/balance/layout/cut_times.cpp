@@ -67,14 +67,13 @@ void add_micro_batches(const CutCosts& costs,
                        std::size_t most,
                        std::vector<CostPoint>& points) {
     const std::size_t first = points.size();
-    std::size_t last = 0;
+    const std::vector<std::size_t> numbers = simulated_numbers(most, costs.stages.size());
     PipelineCut cut;
-    for (const std::size_t number : simulated_numbers(most, costs.stages.size())) {
-        last = number;
+    for (const std::size_t number : numbers) {
         cut = fastest_in_flight(costs, number);
         points.push_back({static_cast<std::int64_t>(number) * micro_batch, cut.predicted_ms});
     }
-    if (last < most)
+    if (const std::size_t last = numbers.back(); last < most)
         points.push_back(
             {static_cast<std::int64_t>(most) * micro_batch,
              cut.predicted_ms + even_ms(costs, last, cut) * static_cast<double>(most - last)});

@@ -64,12 +64,11 @@ MeasuredLinks measured_links(const MpiEnvironment& environment,
 std::vector<double> message_ms_per_mb(const RunSettings& settings,
                                       const std::vector<double>& cpu_ms_per_mb) {
     std::vector<double> ms;
-    for (std::size_t rank = 0; rank < cpu_ms_per_mb.size(); ++rank) {
-        const RankInfo& info = settings.topology.rank(static_cast<int>(rank));
-        const bool computes_elsewhere =
-            info.has_gpu() || info.cpu_share >= static_cast<double>(settings.threads[rank] + 1);
-        ms.push_back(computes_elsewhere ? 0 : cpu_ms_per_mb[rank] / std::min(info.cpu_share, 1.0));
-    }
+    for (const RankInfo& info : settings.topology.ranks)
+        ms.push_back(settings.has_core_to_spare(info.rank)
+                         ? 0
+                         : cpu_ms_per_mb[static_cast<std::size_t>(info.rank)] /
+                               std::min(info.cpu_share, 1.0));
     return ms;
 }
 

@@ -21,8 +21,7 @@ bool sums_beside_backward(const RunSettings& settings) {
         return true;
     const std::vector<RankInfo>& ranks = settings.topology.ranks;
     return std::any_of(ranks.begin(), ranks.end(), [&](const RankInfo& info) {
-        const auto threads = settings.threads[static_cast<std::size_t>(info.rank)];
-        return info.has_gpu() || info.cpu_share >= static_cast<double>(threads + 1);
+        return settings.has_core_to_spare(info.rank);
     });
 }
 

@@ -1,5 +1,6 @@
 #include "hetseq/balance/layout/plan_workers.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -83,11 +84,19 @@ TEST(PlanWorkersTest, HardlyAnyWorkerAloneWouldDoItsShareFaster) {
     EXPECT_GT(best, 0.9 * fitting);
 }
 
-// The fastest that fits of each size's cut. In a few cases a host's card is slower here: its
-// fastest link is looked for among the cut's own devices, there among all.
+// The numbers of a cut on a cluster that has only the devices it uses: how fast a host's card is
+// shows in its links to these.
+PipelineCut on_own_devices(ChainProblem chain, const PipelineCut& cut) {
+    for (std::size_t c = 0; c < chain.devices.size(); ++c)
+        chain.devices[c].count =
+            static_cast<std::size_t>(std::ranges::count(cut.stages, c, &ChainStage::device_class));
+    return with_more_in_flight(chain, evaluate_cut(chain, cut.stages));
+}
+
+// Today's choice for one virtual worker: each size's cut, the fastest that fits.
 TEST(PlanWorkersTest, OneWorkerIsNoSlowerThanTheFastestCutOfAllSizes) {
     RandomLayouts layouts{32};
-    int same = 0, slower = 0, fitting = 0;
+    int same = 0, fitting = 0;
 
     for (int instance = 0; instance < 300; ++instance) {
         LayoutProblem problem = layouts.problem(5, 8, 20);
@@ -100,7 +109,7 @@ TEST(PlanWorkersTest, OneWorkerIsNoSlowerThanTheFastestCutOfAllSizes) {
         for (const LayoutProblem::Size& size : problem.sizes) {
             ChainProblem chain = size.chain;
             chain.micro_batches = static_cast<std::size_t>(problem.batch / size.micro_batch);
-            const PipelineCut cut = with_more_in_flight(chain, partition_chain(chain));
+            const PipelineCut cut = on_own_devices(chain, partition_chain(chain));
             if (cut.fits())
                 fastest_ms = std::min(fastest_ms, cut.predicted_ms);
         }
@@ -112,15 +121,13 @@ TEST(PlanWorkersTest, OneWorkerIsNoSlowerThanTheFastestCutOfAllSizes) {
         ASSERT_EQ(plan.fits(), std::isfinite(fastest_ms)) << "instance " << instance;
         if (!plan.fits())
             continue;
-        ASSERT_LE(plan.update_ms, 1.1 * fastest_ms) << "instance " << instance;
+        ASSERT_LE(plan.update_ms, fastest_ms * (1 + 1e-9)) << "instance " << instance;
         ++fitting;
-        slower += plan.update_ms > fastest_ms * (1 + 1e-9) ? 1 : 0;
         same += plan.update_ms >= fastest_ms * (1 - 1e-9) ? 1 : 0;
     }
 
     EXPECT_GT(fitting, 150);
     EXPECT_GT(same, 0.85 * fitting);
-    EXPECT_LE(slower, 0.01 * fitting);
 }
 
 // Two units of 1 ms forward and 2 ms backward, three times that on class 1; 10 MiB of state a unit.
