@@ -115,3 +115,9 @@ function(hetseq_compile_apart target part)
   hetseq_compile_together(${target}_${part})
   target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_${part}>)
 endfunction()
+
+# hetseq_compile_with(<options> FILE...): with options of their own, and so without a precompiled header, whose options
+# they may take back: with g++ 12 it takes back -fno-math-errno.
+function(hetseq_compile_with options)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${options}" SKIP_PRECOMPILE_HEADERS ON)
+endfunction()

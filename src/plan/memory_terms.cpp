@@ -19,12 +19,13 @@ std::vector<MemoryTerm> memory_terms(const ModelMemory& model, const RankMemory&
         return static_cast<double>(elements) * static_cast<double>(bytes) / bytes_of_mib;
     };
     const std::int64_t elements = rank.elements.value_or(model.elements);
+    const std::int64_t values = elements + rank.frozen.value_or(model.frozen);
     return {{"process", rank.process_mb},
             {"data", rank.data_mb},
-            {"values", mb(elements, model.element_bytes)},
+            {"values", mb(values, model.element_bytes)},
             {"gradients", mb(elements, model.element_bytes * model.gradient_sets)},
             {"sent", mb(elements, model.sent_bytes * model.gradient_sets)},
-            {"casts", mb(elements, rank.cast_bytes)},
+            {"casts", mb(values, rank.cast_bytes)},
             {"state", mb(rank.state_elements, model.element_bytes * model.state_tensors)},
             {"copies", rank.copies_mb},
             {"scratch", rank.scratch_mb},

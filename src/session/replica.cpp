@@ -207,6 +207,7 @@ Replica::Replica(const MpiEnvironment& environment,
         settings,
         MemoryAccount::Trained{
             .elements = parameters_.all_numel(),
+            .frozen = frozen_elements(*model_),
             .element_bytes = static_cast<std::int64_t>(parameters_.values().element_size()),
             .small = *small.optimizer,
             .bucket_mb = static_cast<double>(bucket_bytes(settings, parameters_)) / bytes_of_mib,
@@ -255,9 +256,11 @@ Replica::Replica(const MpiEnvironment& environment,
 OwnMemory Replica::own_memory(const RunSettings& settings) const {
     const std::int64_t caches =
         feed_.corpus().cache_bytes() + (valid_feed_ ? valid_feed_->corpus().cache_bytes() : 0);
-    const double of_model = model_->initialises_itself() && settings.device.is_cpu()
-                                ? static_cast<double>(parameters_.values().nbytes()) / bytes_of_mib
-                                : 0;
+    const std::int64_t elements = parameters_.values().numel() + frozen_elements(*model_);
+    const double of_model =
+        model_->initialises_itself() && settings.device.is_cpu()
+            ? static_cast<double>(elements * parameters_.values().element_size()) / bytes_of_mib
+            : 0;
     return {.process_mb = std::max(0.0, process_mb_ - of_model),
             .data_mb = static_cast<double>(caches) / bytes_of_mib /
                        settings.topology.ranks_on_host_of(communicator_->rank())};
@@ -271,13 +274,14 @@ void Replica::note_stages(const HostComm& world) {
             shared.pair(shared.group_of(parameter.name)) != nullptr)
             in_pairs += parameter.numel;
     const std::vector<std::int64_t> received = world.all_gather(in_pairs);
+    const std::vector<std::int64_t> frozen = world.all_gather(frozen_elements(*model_));
     if (world.all_reduce(std::int64_t{stage_->shared().has_any()}, ReduceOp::max) == 0)
         memory_->note_no_sums();
     for (const WorkerLayout& worker : stage_->layout().workers)
         for (std::size_t s = 0; s < worker.ranks.size(); ++s) {
             const int rank = worker.ranks[s];
             const auto r = static_cast<std::size_t>(rank);
-            memory_->note_stage(rank, elements[r], received[r]);
+            memory_->note_stage(rank, elements[r], received[r], frozen[r]);
             if (!worker.activations_mb.empty())
                 memory_->note_stage_activations(rank, worker.activations_mb[s]);
         }

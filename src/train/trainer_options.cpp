@@ -65,12 +65,13 @@ OptionsOf<TrainerOptions> trainer_options() {
                                  "beside computing; 0: none is late (docs/virtual-workers.md)",
                                  0,
                                  16))
-        .add(
-            &TrainerOptions::max_skips,
-            whole_number_option("max-skips",
-                                "100",
-                                "give up after this many updates in a row whose loss is not finite",
-                                1));
+        .add(&TrainerOptions::max_skips,
+             whole_number_option(
+                 "max-skips",
+                 "100",
+                 "give up after this many updates in a row whose loss or gradient is "
+                 "not finite",
+                 1));
     options.heading("Running").add(
         &TrainerOptions::valid_interval,
         whole_number_option(

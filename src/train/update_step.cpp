@@ -263,7 +263,20 @@ bool UpdateStep::recomputes_first(const LoadedShare& share) const {
     if (recomputing_costs_less_ == nullptr || parts.empty() ||
         model_.recomputed_layers() == model_.recomputable_layers())
         return false;
-    return !parts[pass_.at_work()].is_divisible() || recomputing_costs_less_(std::ssize(parts));
+    return !that_takes_memory(share).is_divisible() || recomputing_costs_less_(std::ssize(parts));
+}
+
+// The micro-batch at work. In a pipeline others are in flight beside it: where it cannot be made
+// smaller, the largest that can.
+const MicroBatch& UpdateStep::that_takes_memory(const LoadedShare& share) const {
+    const auto& parts = share.micro_batches();
+    const MicroBatch* found = &parts[pass_.at_work()];
+    if (found->is_divisible() || !pass_.is_shared())
+        return *found;
+    for (const MicroBatch& part : parts)
+        if (part.is_divisible() && (!found->is_divisible() || part.samples > found->samples))
+            found = &part;
+    return *found;
 }
 
 // What may help where a micro-batch cannot be made smaller.
@@ -280,7 +293,7 @@ MicroBatchCap UpdateStep::halved_micro_batch(const LoadedShare& share,
                                              const std::string& reason) const {
     if (share.micro_batches().empty())
         throw DeviceError("out of memory, without any micro-batch", reason, other_cures());
-    const MicroBatch& part = share.micro_batches()[pass_.at_work()];
+    const MicroBatch& part = that_takes_memory(share);
     const bool is_ragged = share.batch().items != nullptr;
     if (part.samples > 1 && !part.is_divisible())
         throw DeviceError("out of memory: this device does not hold a group of " +

@@ -37,6 +37,20 @@ TEST(MemoryTermsTest, APartOfTheStateAndCopiesIn16Bits) {
     EXPECT_EQ(mb_of(terms, "activations"), 7);
 }
 
+TEST(MemoryTermsTest, FrozenParametersAreValuesAlone) {
+    const ModelMemory model{.elements = million, .frozen = 3 * million, .state_tensors = 2};
+
+    const auto whole = memory_terms(model, {.state_elements = million, .cast_bytes = 2});
+    const auto stage = memory_terms(model, {.elements = million / 2, .frozen = million});
+
+    EXPECT_EQ(mb_of(whole, "values"), 16);
+    EXPECT_EQ(mb_of(whole, "gradients"), 4);
+    EXPECT_EQ(mb_of(whole, "state"), 8);
+    EXPECT_EQ(mb_of(whole, "casts"), 8);
+    EXPECT_EQ(mb_of(stage, "values"), 6);
+    EXPECT_EQ(mb_of(stage, "gradients"), 2);
+}
+
 TEST(MemoryTermsTest, EachSetOfGradientsHasItsCopyThatIsSent) {
     const auto terms = memory_terms(
         {.elements = 100 * million, .gradient_sets = 3, .sent_bytes = 2}, RankMemory{});

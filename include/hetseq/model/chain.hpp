@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,10 @@ struct ChainUnit {
                                           // in several units
     bool recomputes = false;              // it is one of the layers of `Model::recompute`
 };
+
+/// The units that read a parameter, ascending, by its name. A tied one has several.
+std::map<std::string, std::vector<std::size_t>> readers_by_parameter(
+    const std::vector<ChainUnit>& chain);
 
 /// What goes from unit to unit beside the batch.
 struct Carried {

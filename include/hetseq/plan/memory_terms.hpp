@@ -11,6 +11,7 @@ namespace hetseq {
 /// What a model takes, whoever holds it.
 struct ModelMemory {
     std::int64_t elements = 0;       // of flat parameters, padding included
+    std::int64_t frozen = 0;         // elements of parameters that are not trained
     std::int64_t element_bytes = 4;  // of a value, a gradient and a number of the state
     std::int64_t state_tensors = 0;  // of the optimizer: 2 for Adam
     std::int64_t gradient_sets =
@@ -25,6 +26,7 @@ struct RankMemory {
     double data_mb = 0;                         // caches of data, this rank's part of the host's
     std::int64_t state_elements = 0;            // whose state it holds
     std::optional<std::int64_t> elements = {};  // whose values it holds; none: all of the model
+    std::optional<std::int64_t> frozen = {};    // of those that are not trained; none: all
     std::int64_t cast_bytes = 0;                // an element, of copies to compute with; 0: none
     double copies_mb = 0;                       // that checkpoints are written from
     double scratch_mb = 0;                      // of sums over ranks

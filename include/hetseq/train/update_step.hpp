@@ -113,6 +113,7 @@ private:
     void make_room(LoadedShare& share);
     MicroBatchCap cap_with_room(const LoadedShare& share, const std::string& reason);
     bool recomputes_first(const LoadedShare& share) const;
+    const MicroBatch& that_takes_memory(const LoadedShare& share) const;
     std::string other_cures() const;
     MicroBatchCap halved_micro_batch(const LoadedShare& share, const std::string& reason) const;
 

@@ -87,6 +87,8 @@ std::vector<GradientSums::Segment> GradientSums::segments_of(
 
 std::vector<double> GradientSums::ready_ms(std::span<const SummedWorker> workers) const {
     std::vector<double> ready_ms(problem_.units(), 0);
+    if (problem_.is_late)
+        return ready_ms;  // since the update before
     for (const SummedWorker& worker : workers)
         delay_until_ready(problem_, worker, ready_ms);
     return ready_ms;
@@ -122,10 +124,11 @@ double GradientSums::end_ms(std::span<const SummedWorker> workers, double part) 
         occupy(segment->ranks, at_ms, free_ms);
         end_ms = std::max(end_ms, at_ms);
     }
-    const bool is_known = workers.size() == 1 && !tied_in(workers.front()).empty();
+    const bool by_messages =
+        workers.size() == 1 && !problem_.is_late && !tied_in(workers.front()).empty();
     return std::max(end_ms,
-                    is_known ? tied_end_ms(workers.front(), ready, free_ms)
-                             : tied_end_ms(segments, ready, part, free_ms));
+                    by_messages ? tied_end_ms(workers.front(), ready, free_ms)
+                                : tied_end_ms(segments, ready, part, free_ms));
 }
 
 const std::vector<TiedUnits>& GradientSums::tied_in(const SummedWorker& worker) const {

@@ -34,7 +34,7 @@ public:
 
     std::span<const TiedPair> tied() const noexcept { return tied_; }
     /// When all sums have ended, from the update's begin; `part` of an all-reduce's time is taken
-    /// [ms].
+    /// [ms]. Late ones begin with the next update.
     double end_ms(std::span<const SummedWorker> workers, double part = 1) const;
     /// All-reduces of all gradients, one after another [ms].
     double whole_ms(std::span<const int> ranks) const;

@@ -52,20 +52,21 @@ LayoutDraft LayoutTimes::draft(const DividedRanks& ranks,
                                       optimizer_ms(*cut) / static_cast<double>(ranks.sharded_over));
     }
     draft.cuts = std::move(cuts);
-    draft.shares = shares(draft.cuts, costs);
+    draft.shares = shares(ranks, draft.cuts, costs);
     draft.compute_ms = makespan_ms(costs, draft.shares);
     add_reduction(ranks, draft);
     return draft;
 }
 
-std::vector<std::int64_t> LayoutTimes::shares(const std::vector<const WorkerCut*>& cuts,
+std::vector<std::int64_t> LayoutTimes::shares(const DividedRanks& ranks,
+                                              const std::vector<const WorkerCut*>& cuts,
                                               const std::vector<StepCost>& costs) const {
     if (!problem_.given_shares)
         return allocate(costs, problem_.batch);
-    std::vector<std::int64_t> micro_batches;
-    for (const WorkerCut* cut : cuts)
-        micro_batches.push_back(problem_.sizes[cut->size].micro_batch);
-    return problem_.given_shares(micro_batches);
+    std::vector<LayoutProblem::Sharer> workers;
+    for (std::size_t w = 0; w < cuts.size(); ++w)
+        workers.push_back({ranks.workers[w].ranks, cuts[w]->size});
+    return problem_.given_shares(workers);
 }
 
 double LayoutTimes::optimizer_ms(const WorkerCut& cut) const {

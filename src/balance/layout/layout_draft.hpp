@@ -50,7 +50,8 @@ public:
 private:
     std::vector<int> ranks_by_stage(const WorkerRanks& worker, const WorkerCut& cut) const;
     void add_reduction(const DividedRanks& ranks, LayoutDraft& draft) const;
-    std::vector<std::int64_t> shares(const std::vector<const WorkerCut*>& cuts,
+    std::vector<std::int64_t> shares(const DividedRanks& ranks,
+                                     const std::vector<const WorkerCut*>& cuts,
                                      const std::vector<StepCost>& costs) const;
     double optimizer_ms(const WorkerCut& cut) const;
     WorkerPlan worker_plan(const WorkerRanks& worker,

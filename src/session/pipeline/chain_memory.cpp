@@ -18,29 +18,34 @@ namespace hetseq {
 
 namespace {
 
-std::vector<std::vector<ChainMemory::Parameter>> trained_parameters(const Model& model,
+std::vector<std::vector<ChainMemory::Parameter>> parameters_by_unit(const Model& model,
                                                                     std::int64_t element_bytes) {
     const NamedTensors parameters = model.named_parameters();
     std::vector<std::vector<ChainMemory::Parameter>> units;
     for (const ChainUnit& unit : model.chain()) {
         auto& own = units.emplace_back();
-        for (const std::string& name : unit.parameters)
-            if (parameters[name].requires_grad())
-                own.push_back(
-                    {name, FlatParameters::padded(parameters[name].numel(), element_bytes)});
+        for (const std::string& name : unit.parameters) {
+            const at::Tensor& parameter = parameters[name];
+            const bool trains = parameter.requires_grad();
+            own.push_back({name,
+                           trains ? FlatParameters::padded(parameter.numel(), element_bytes)
+                                  : parameter.numel(),
+                           trains});
+        }
     }
     return units;
 }
 
-// Of parameters that any unit of `ranges` reads.
+// Of parameters that any unit of `ranges` reads: those that are trained, or the others.
 std::int64_t elements_of(const std::vector<std::vector<ChainMemory::Parameter>>& units,
-                         std::initializer_list<UnitRange> ranges) {
+                         std::initializer_list<UnitRange> ranges,
+                         bool trained = true) {
     std::set<std::string> counted;
     std::int64_t elements = 0;
     for (const UnitRange& range : ranges)
         for (std::size_t unit = range.begin; unit < range.end; ++unit)
             for (const ChainMemory::Parameter& parameter : units[unit])
-                if (counted.insert(parameter.name).second)
+                if (parameter.trains == trained && counted.insert(parameter.name).second)
                     elements += parameter.elements;
     return elements;
 }
@@ -68,7 +73,10 @@ ChainMemory ChainMemory::without_copies() const {
 
 double ChainMemory::stage_mb(int rank, UnitRange units) const {
     MemoryAccount with = account_;
-    with.note_stage(rank, elements_of(units_, {units}), elements_shared_by(units_, units));
+    with.note_stage(rank,
+                    elements_of(units_, {units}),
+                    elements_shared_by(units_, units),
+                    elements_of(units_, {units}, /*trained=*/false));
     return sum_of(with.terms(rank)) - process_mb(rank);
 }
 
@@ -98,10 +106,12 @@ ChainMemory chain_memory(const HostComm& world,
                          bool saves) {
     const auto element_bytes =
         static_cast<std::int64_t>(c10::elementSize(parameter_type(settings.precision)));
-    auto units = trained_parameters(model, element_bytes);
+    auto units = parameters_by_unit(model, element_bytes);
     const auto small =
         agree_on(world, [&] { return small_optimizer(parts, settings.options().parts); });
-    const MemoryAccount::Trained trained{.elements = elements_of(units, {{0, units.size()}}),
+    const UnitRange all{0, units.size()};
+    const MemoryAccount::Trained trained{.elements = elements_of(units, {all}),
+                                         .frozen = elements_of(units, {all}, /*trained=*/false),
                                          .element_bytes = element_bytes,
                                          .small = *small.optimizer};
     return {MemoryAccount{world, settings, trained, own, saves}, std::move(units), world.size()};

@@ -17,10 +17,10 @@ struct RunSettings;
 /// What stages of a model take of the ranks' memory beside micro-batches.
 class ChainMemory {
 public:
-    /// One that is trained.
     struct Parameter {
         std::string name;
         std::int64_t elements = 0;
+        bool trains = true;
     };
     /// `units`: the parameters of each; a tied one is in several.
     ChainMemory(MemoryAccount account, std::vector<std::vector<Parameter>> units, int ranks);
@@ -36,13 +36,13 @@ public:
     /// What `rank` holds without any of the model, its caches of data among it [MiB].
     double process_mb(int rank) const;
     double has_mb(int rank) const { return account_.has_mb(rank); }
-    /// Values of `units`, as many gradients [MiB].
+    /// Values of `units` that are trained, and so the gradients [MiB].
     double values_mb(UnitRange units) const;
     /// A whole replica on `rank`, whose optimizer's state is cut over `ranks`; without the process
     /// [MiB].
     double sharded_mb(int rank, std::size_t ranks) const;
-    /// Whether the optimizer could do with that.
-    bool follows_shards() const noexcept { return account_.follows_shards(); }
+    /// Whether that is possible.
+    bool can_cut_state() const noexcept { return account_.can_cut_state(); }
 
 private:
     MemoryAccount account_;

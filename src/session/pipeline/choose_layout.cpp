@@ -10,6 +10,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host/rank_ranges.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/task/parts.hpp"
@@ -68,6 +69,11 @@ std::int64_t capacity_of(const RunSettings& settings, const std::vector<int>& ra
         const std::int64_t own = settings.capacities[static_cast<std::size_t>(rank)];
         least = own > 0 && (least == 0 || own < least) ? own : least;
     }
+    if (least == 0)
+        throw BadConfig("--virtual-workers " + settings.options().virtual_workers,
+                        "the most that a micro-batch may hold is 0 on " + name_ranks(ranks),
+                        "give one of them a number above 0 in " +
+                            std::string(settings.is_ragged() ? "--max-tokens" : "--max-sentences"));
     return least;
 }
 
@@ -149,8 +155,8 @@ LayoutChoice choose_layout(const MpiEnvironment& environment,
         return {.ranks = ranks};
     if (options.virtual_workers == "auto")
         asked.workers.clear();
-    return measured_layout(
-        environment, world, settings, parts, *model, capacity_of(settings, ranks), asked, saves);
+    const std::int64_t capacity = agree_on(world, [&] { return capacity_of(settings, ranks); });
+    return measured_layout(environment, world, settings, parts, *model, capacity, asked, saves);
 }
 
 }  // namespace hetseq

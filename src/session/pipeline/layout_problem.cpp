@@ -72,18 +72,39 @@ std::vector<int> hosts_by_rank(const RunSettings& settings) {
     return host_of;
 }
 
+using Sharers = std::span<const LayoutProblem::Sharer>;
+
+// What each computes at once. Replicas have what they declare, unless smaller micro-batches are
+// planned for them (`record_layout`).
+std::vector<std::int64_t> micro_batches_of(const RunSettings& settings,
+                                           const std::vector<std::int64_t>& by_size,
+                                           Sharers workers) {
+    const bool are_replicas =
+        std::ranges::all_of(workers, [](const auto& worker) { return worker.ranks.size() == 1; });
+    std::vector<std::int64_t> units;
+    for (const LayoutProblem::Sharer& worker : workers) {
+        const std::int64_t planned = by_size[worker.size];
+        const std::int64_t own =
+            settings.capacities[static_cast<std::size_t>(worker.ranks.front())];
+        const bool is_largest = worker.size == 0 || settings.is_ragged();
+        units.push_back(!are_replicas ? planned : is_largest ? own : std::min(own, planned));
+    }
+    return units;
+}
+
 // As --balance gives them; empty: times decide. Those of a recorded run are of another layout.
-std::function<std::vector<std::int64_t>(std::span<const std::int64_t>)> given_shares(
-    const std::string& balance, std::int64_t batch) {
-    if (balance == "equal")
-        return [batch](std::span<const std::int64_t> micro_batches) {
-            return allocate(equal_costs(micro_batches), batch);
-        };
-    if (balance == "declared")
-        return [batch](std::span<const std::int64_t> micro_batches) {
-            return allocate(declared_costs(micro_batches), batch);
-        };
-    return {};
+std::function<std::vector<std::int64_t>(Sharers)> given_shares(
+    const RunSettings& settings, const std::vector<MeasuredSize>& sizes) {
+    const std::string& balance = settings.options().balance.policy;
+    if (balance != "equal" && balance != "declared")
+        return {};
+    const auto costs_of = balance == "equal" ? equal_costs : declared_costs;
+    std::vector<std::int64_t> by_size;
+    for (const MeasuredSize& size : sizes)
+        by_size.push_back(size.micro_batch);
+    return [&settings, by_size, costs_of, batch = sizes.front().batch](Sharers workers) {
+        return allocate(costs_of(micro_batches_of(settings, by_size, workers)), batch);
+    };
 }
 
 }  // namespace
@@ -101,7 +122,8 @@ LayoutProblem layout_problem(const RunSettings& settings,
                              const MeasuredRanks& ranks) {
     LayoutProblem problem;
     problem.batch = sizes.front().batch;
-    problem.given_shares = given_shares(settings.options().balance.policy, problem.batch);
+    problem.is_late = settings.options().trainer.staleness > 0;
+    problem.given_shares = given_shares(settings, sizes);
     for (std::size_t i = 0; i < sizes.size(); ++i)
         problem.sizes.push_back({filled(sizes[i], problem.batch, settings.is_ragged()),
                                  chain_problem(ranks, costs[i], sizes[i].micro_batches)});
@@ -128,7 +150,7 @@ LayoutProblem layout_problem(const RunSettings& settings,
             ms.push_back(ranks.optimizer_ms_per_mb[static_cast<std::size_t>(rank)]);
         return median(ms) * ranks.memory.values_mb({begin, end});
     };
-    if (ranks.memory.follows_shards())
+    if (ranks.memory.can_cut_state())
         problem.sharded_state_mb = [&](std::size_t device_class, std::size_t over) {
             return ranks.memory.sharded_mb(ranks.classes.ranks[device_class].front(), over);
         };

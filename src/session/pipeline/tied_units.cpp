@@ -1,7 +1,6 @@
 #include "tied_units.hpp"
 
 #include <map>
-#include <string>
 
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/model/model.hpp"
@@ -12,15 +11,8 @@ std::vector<TiedUnits> tied_units(const Model& model,
                                   at::ScalarType gradients,
                                   const std::vector<double>& filled) {
     const NamedTensors parameters = model.named_parameters();
-    const std::vector<ChainUnit> chain = model.chain();
-    std::map<std::string, std::vector<std::size_t>> readers;
-    for (std::size_t unit = 0; unit < chain.size(); ++unit)
-        for (const std::string& name : chain[unit].parameters)
-            if (std::vector<std::size_t>& of_one = readers[name];
-                of_one.empty() || of_one.back() != unit)
-                of_one.push_back(unit);
     std::map<std::vector<std::size_t>, double> elements;
-    for (const auto& [name, units] : readers)
+    for (const auto& [name, units] : readers_by_parameter(model.chain()))
         if (units.size() > 1 && parameters[name].requires_grad())
             elements[units] += static_cast<double>(parameters[name].numel());
     std::vector<TiedUnits> tied;

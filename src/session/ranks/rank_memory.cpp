@@ -11,6 +11,7 @@
 #include "hetseq/comm/host/rank_ranges.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/balance/usable_memory.hpp"
+#include "hetseq/model/model.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/checkpoint/checkpoint_files.hpp"
@@ -75,12 +76,21 @@ double memory_in_use_mb(at::Device device) {
     return resident_memory_mb();
 }
 
+std::int64_t frozen_elements(const Model& model) {
+    std::int64_t elements = 0;
+    for (const NamedTensor& parameter : model.named_parameters())
+        if (!parameter.tensor.requires_grad() && model.is_held(parameter.name))
+            elements += parameter.tensor.numel();
+    return elements;
+}
+
 MemoryAccount::MemoryAccount(const HostComm& world,
                              const RunSettings& settings,
                              const Trained& trained,
                              const OwnMemory& own,
                              bool saves)
     : model_{.elements = trained.elements,
+             .frozen = trained.frozen,
              .element_bytes = trained.element_bytes,
              .state_tensors = trained.small.state_tensors(),
              .gradient_sets = 1 + settings.options().trainer.staleness,
@@ -88,7 +98,7 @@ MemoryAccount::MemoryAccount(const HostComm& world,
       saved_tensors_{saved_tensors(trained.small, settings)},
       averages_{settings.options().parts.optimizer.ema > 0},
       bucket_mb_{trained.bucket_mb},
-      follows_shards_{trained.small.follows_shards()},
+      can_cut_state_{trained.small.follows_shards() && settings.options().trainer.staleness == 0},
       is_chain_{trained.is_chain},
       saves_{saves} {
     const std::vector<double> process = world.all_gather(own.process_mb);
@@ -204,11 +214,15 @@ void MemoryAccount::note_shards(const FlatParameters& parameters) {
 }
 
 // Checkpoints are collected when no gradients are under way.
-void MemoryAccount::note_stage(int rank, std::int64_t elements, std::int64_t received) {
+void MemoryAccount::note_stage(int rank,
+                               std::int64_t elements,
+                               std::int64_t received,
+                               std::int64_t frozen) {
     const auto r = static_cast<std::size_t>(rank);
     RankMemory& memory = ranks_.at(r);
     has_stages_ = true;
     memory.elements = memory.state_elements = elements;
+    memory.frozen = frozen;
     const auto saved = static_cast<double>(saved_tensors_);
     const double given_mb =
         static_cast<double>(elements * model_.element_bytes) / bytes_of_mib * (1 + saved);
@@ -279,7 +293,7 @@ bool MemoryAccount::fits(int rank) const {
 bool MemoryAccount::would_fit_sharded() const {
     const std::vector<std::int64_t> room = room_for_state();
     const std::int64_t all = std::accumulate(room.begin(), room.end(), std::int64_t{0});
-    if (!follows_shards_ || ranks_.size() == 1 || all < model_.elements)
+    if (!can_cut_state_ || ranks_.size() == 1 || all < model_.elements)
         return false;
     MemoryAccount sharded = *this;
     std::vector<std::int64_t> elements;

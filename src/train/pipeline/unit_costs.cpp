@@ -25,6 +25,7 @@
 #include "hetseq/model/autocast.hpp"
 #include "hetseq/train/compute_timer.hpp"
 #include "hetseq/train/pipeline/pair_sum.hpp"
+#include "hetseq/train/pipeline/stage.hpp"
 
 namespace hetseq {
 
@@ -65,10 +66,12 @@ private:
     std::int64_t now_ = 0, peak_ = 0;
 };
 
-std::vector<at::Tensor> as_leaves(const std::vector<at::Tensor>& tensors) {
+// `trains_in_front`: backward goes on to the units that gave them.
+std::vector<at::Tensor> as_leaves(const std::vector<at::Tensor>& tensors, bool trains_in_front) {
     std::vector<at::Tensor> leaves;
     for (const at::Tensor& tensor : tensors)
-        leaves.push_back(tensor.detach().set_requires_grad(tensor.is_floating_point()));
+        leaves.push_back(
+            tensor.detach().set_requires_grad(trains_in_front && tensor.is_floating_point()));
     return leaves;
 }
 
@@ -111,8 +114,14 @@ public:
                     UnitRange unit,
                     const MicroBatch& batch,
                     const std::vector<at::Tensor>& inputs,
+                    bool trains_in_front,
                     Pauses pauses)
-        : model_{model}, unit_{unit}, batch_{batch}, inputs_{inputs}, pauses_{pauses} {
+        : model_{model},
+          unit_{unit},
+          batch_{batch},
+          inputs_{inputs},
+          trains_in_front_{trains_in_front},
+          pauses_{pauses} {
         if (batch.sample_ids.is_cpu())
             others_ = at::zeros({bytes_of_others(model) / 4}, at::kFloat);
     }
@@ -142,7 +151,7 @@ private:
 
     PassTime pass() {
         ComputeTimer forward{batch_.sample_ids.device()}, backward{batch_.sample_ids.device()};
-        const std::vector<at::Tensor> inputs = as_leaves(inputs_);
+        const std::vector<at::Tensor> inputs = as_leaves(inputs_, trains_in_front_);
         touch_others();
         const double before = cpu_ms();
         forward.begin();
@@ -180,7 +189,7 @@ private:
         const auto meter = std::make_shared<AllocationMeter>();
         const c10::DebugInfoGuard counts{c10::DebugInfoKind::PROFILER_STATE, meter};
         UnitCost cost;
-        const std::vector<at::Tensor> inputs = as_leaves(inputs_);
+        const std::vector<at::Tensor> inputs = as_leaves(inputs_, trains_in_front_);
         const Carried carried = run_chain_units(model_, unit_, {inputs}, batch_, {});
         cost.kept_mb = std::max(meter->now_mb(), 0.0);
         cost.output_mb = mb_of(carried.tensors);
@@ -195,6 +204,7 @@ private:
     UnitRange unit_;
     const MicroBatch& batch_;
     const std::vector<at::Tensor>& inputs_;
+    bool trains_in_front_;
     Pauses pauses_;
     at::Tensor others_;  // undefined: none
     std::vector<at::Tensor> outputs_;
@@ -210,11 +220,10 @@ void give_gradients(Model& model) {
 }
 
 std::set<std::string> read_by_several(const std::vector<ChainUnit>& chain) {
-    std::set<std::string> once, several;
-    for (const ChainUnit& unit : chain)
-        for (const std::string& name : std::set(unit.parameters.begin(), unit.parameters.end()))
-            if (!once.insert(name).second)
-                several.insert(name);
+    std::set<std::string> several;
+    for (const auto& [name, units] : readers_by_parameter(chain))
+        if (units.size() > 1)
+            several.insert(name);
     return several;
 }
 
@@ -230,6 +239,15 @@ double filled_part(const Model& model, const std::set<std::string>& names) {
         filled += elements * sent_part(parameter.tensor.grad().reshape({-1}));
     }
     return all > 0 ? filled / all : 1;
+}
+
+// Units of one kind cost the same where the same of them and of what is in front is trained.
+std::string cost_key(const Model& model, const ChainUnit& unit, bool trains_in_front) {
+    const NamedTensors parameters = model.named_parameters();
+    std::string key = unit.kind + (trains_in_front ? ", behind trained units: " : ": ");
+    for (const std::string& name : unit.parameters)
+        key += parameters[name].requires_grad() ? 't' : 'f';
+    return key;
 }
 
 void drop_gradients(Model& model) {
@@ -251,8 +269,11 @@ std::vector<UnitCost> measure_units(Model& model,
     std::vector<at::Tensor> inputs;
     const std::vector<ChainUnit> chain = model.chain();
     const std::set<std::string> tied = read_by_several(chain);
+    const std::vector<bool> trains = trains_up_to(model);
     for (std::size_t u = 0; u < chain.size(); ++u) {
-        const auto found = known.find(chain[u].kind);
+        const bool trains_in_front = u > 0 && trains[u - 1];
+        const std::string key = cost_key(model, chain[u], trains_in_front);
+        const auto found = known.find(key);
         if (found != known.end()) {
             costs.push_back(found->second);
             continue;
@@ -260,10 +281,10 @@ std::vector<UnitCost> measure_units(Model& model,
         model.hold({u, u + 1});
         prepare();
         give_gradients(model);
-        UnitMeasurement measurement{model, {u, u + 1}, batch, inputs, pauses};
+        UnitMeasurement measurement{model, {u, u + 1}, batch, inputs, trains_in_front, pauses};
         UnitCost cost = measurement.cost();
         cost.filled = filled_part(model, tied);
-        costs.push_back(known[chain[u].kind] = cost);
+        costs.push_back(known[key] = cost);
         inputs = measurement.outputs();
         drop_gradients(model);
     }

@@ -149,15 +149,19 @@ void WaveRing::wait_for_sums(Wave& wave) {
         for (const std::unique_ptr<Work>& work : wave.works)
             work->wait();
     };
+    const auto take_sums = [&] { reducer_.take_sent(wave.gradients.flat, wave.sent); };
     if (parameters_.is_cut()) {
         wait_for_works();
+        take_sums();
         norm_.held_squares(wave.gradients.flat, wave.status.squares());
         wave.status_work = reducer_.start_status(wave.status.slots());
+        wave.status_work->wait_then(
+            [&] { wave.status.send(norm_.from_squares(wave.status.squares())); });
+        return;
     }
     wave.status_work->wait_then([&] {
-        reducer_.take_sent(wave.gradients.flat, wave.sent);
-        wave.status.send(parameters_.is_cut() ? norm_.from_squares(wave.status.squares())
-                                              : norm_.of(wave.gradients.flat));
+        take_sums();
+        wave.status.send(norm_.of(wave.gradients.flat));
     });
     wait_for_works();
 }

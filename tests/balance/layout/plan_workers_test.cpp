@@ -241,8 +241,10 @@ TEST(PlanWorkersTest, WhereNoRankHoldsTheModelWorkersArePipelines) {
 
 TEST(PlanWorkersTest, SharesMayBeGiven) {
     LayoutProblem problem = two_classes({4, 2}, 64);
-    problem.given_shares = [](std::span<const std::int64_t> micro_batches) {
-        std::vector<std::int64_t> shares(micro_batches.size(), 8);
+    problem.given_shares = [](std::span<const LayoutProblem::Sharer> workers) {
+        EXPECT_EQ(workers[2].ranks, std::vector<int>{2});
+        EXPECT_EQ(workers[2].size, 0);
+        std::vector<std::int64_t> shares(workers.size(), 8);
         shares.front() = 64 - 8 * (static_cast<std::int64_t>(shares.size()) - 1);
         return shares;
     };
@@ -254,6 +256,29 @@ TEST(PlanWorkersTest, SharesMayBeGiven) {
     problem.given_shares = {};
     const LayoutPlan by_times = plan_workers(problem, Workers{{0}, {1}, {2}, {3}});
     EXPECT_GT(plan.compute_ms, by_times.compute_ms);
+}
+
+TEST(PlanWorkersTest, LateSumsHaveAllOfTheNextUpdate) {
+    const Workers workers{{0}, {1}, {2}, {3}};
+    LayoutProblem problem = two_classes({4}, 64);
+    for (const double slower : {1.0, 1000.0}) {
+        const auto all_reduce_ms = two_classes({4}, 64).all_reduce_ms;
+        problem.all_reduce_ms = [&](std::span<const int> ranks, double mb) {
+            return slower * all_reduce_ms(ranks, mb);
+        };
+        problem.is_late = false;
+        const LayoutPlan in_time = plan_workers(problem, workers);
+        problem.is_late = true;
+
+        const LayoutPlan late = plan_workers(problem, workers);
+
+        const std::vector<int> ranks{0, 1, 2, 3};
+        const double sums_ms =
+            problem.all_reduce_ms(ranks, problem.gradients_mb(0, problem.units()));
+        EXPECT_DOUBLE_EQ(late.compute_ms, in_time.compute_ms);
+        EXPECT_NEAR(late.reduce_ms, std::max(0.0, sums_ms - late.compute_ms), 1e-9);
+        EXPECT_LT(late.reduce_ms, in_time.reduce_ms);
+    }
 }
 
 TEST(PlanWorkersTest, WhatDoesNotFitNamesItsStage) {

@@ -155,6 +155,15 @@ TEST_F(ChooseLayoutTest, WhatCannotBeCutIsRefused) {
                       HasSubstr("leave --shard out")));
 }
 
+TEST_F(ChooseLayoutTest, AWorkerWhoseRanksMayHoldNoSampleIsRefused) {
+    if (world_.size() < 2)
+        GTEST_SKIP() << "another rank must hold one";
+
+    EXPECT_THAT(refusal_of({{"virtual-workers", "0"}, {"max-sentences", "0=0,1-9=4"}}),
+                AllOf(HasSubstr("the most that a micro-batch may hold is 0 on rank 0"),
+                      HasSubstr("--max-sentences")));
+}
+
 // The first two ranks, where there are so many, are on one host.
 TEST_F(ChooseLayoutTest, RanksThatShareAHostHaveItsNumber) {
     RunSettings shared = settings({});
@@ -194,7 +203,7 @@ TEST_F(ChooseLayoutTest, ReplicasHaveTheMicroBatchesByWhichTheyFit) {
 class ChainMemoryTest : public testing::Test {
 protected:
     // Adam's 16 bytes an element, and 12 of a checkpoint's copy; a tied parameter is in two units.
-    ChainMemory memory(std::int64_t has_mb, bool saves) const {
+    ChainMemory memory(std::int64_t has_mb, bool saves, std::size_t frozen_units = 0) const {
         RunSettings settings = set_up_ranks(
             world_,
             settle_options(world_, {{{"task", "mnist"}, {"device", "cpu"}}, {}}, builtin_parts()),
@@ -202,6 +211,10 @@ protected:
         for (RankInfo& info : settings.topology.ranks)
             info.memory_mb = has_mb;
         const std::shared_ptr<Model> model = make_bert(bert_config("tiny"));
+        const std::vector<ChainUnit> chain = model->chain();
+        for (std::size_t unit = 0; unit < frozen_units; ++unit)
+            for (const std::string& name : chain[unit].parameters)
+                model->find_parameter(name).set_requires_grad(false);
         model->hold({0, 0});
         return chain_memory(
             world_, settings, builtin_parts(), *model, {.process_mb = 10, .data_mb = 5}, saves);
@@ -216,12 +229,14 @@ protected:
         const auto [least, most] = std::ranges::minmax(larger_mb);
         return {least, most};
     }
-    // Of one worker of two ranks, whose units all take as long.
-    LayoutChoice layout(std::int64_t has_mb) const {
+    // Of two ranks, whose units all take as long, with samples one by one: one worker, or, where
+    // `asked` has none, all layouts.
+    LayoutChoice layout(std::int64_t has_mb,
+                        const AskedLayout& asked = {.workers = {{0, 1}}},
+                        OptionValues values = {}) const {
+        values.insert({{"task", "mnist"}, {"device", "cpu"}});
         RunSettings settings = set_up_ranks(
-            world_,
-            settle_options(world_, {{{"task", "mnist"}, {"device", "cpu"}}, {}}, builtin_parts()),
-            builtin_parts());
+            world_, settle_options(world_, {values, {}}, builtin_parts()), builtin_parts());
         const auto ranks = static_cast<std::size_t>(world_.size());
         const std::vector<UnitCost> units(make_bert(bert_config("tiny"))->chain().size(),
                                           {.forward_ms = 1, .backward_ms = 2});
@@ -232,7 +247,7 @@ protected:
                                      .tied = {},
                                      .optimizer_ms_per_mb = std::vector<double>(ranks, 0)};
         return best_layout(settings,
-                           {.workers = {{0, 1}}},
+                           asked,
                            {{.micro_batch = 1, .micro_batches = 8, .batch = 8, .costs = units}},
                            {std::vector(ranks, units)},
                            measured);
@@ -258,6 +273,21 @@ TEST_F(ChainMemoryTest, WhereNoLayoutFitsWithCopiesOneWithoutThemIsTaken) {
     EXPECT_THROW(layout(without - 3), BadConfig);
 }
 
+TEST_F(ChainMemoryTest, ReplicasAreWeighedWithTheSharesThatTheyDeclare) {
+    if (world_.size() != 2)
+        GTEST_SKIP() << "the layouts are of two ranks";
+    const std::size_t units = make_bert(bert_config("tiny"))->chain().size();
+    for (const auto& [balance, most] : {std::pair{"equal", 4}, std::pair{"declared", 6}}) {
+        const LayoutChoice choice =
+            layout(1000, {}, {{"balance", balance}, {"max-sentences", "0=6,1=2"}});
+
+        const auto found = std::ranges::find(
+            choice.compared, "data parallelism on all 2 ranks", &ComparedLayout::name);
+        ASSERT_NE(found, choice.compared.end());
+        EXPECT_NEAR(found->compute_ms, 3.0 * most * static_cast<double>(units), 1e-9) << balance;
+    }
+}
+
 TEST_F(ChainMemoryTest, ATiedParameterCountsOnceInAStageAndInEachOfTwo) {
     const ChainMemory chain = memory(1000, /*saves=*/false);
     const std::size_t units = make_bert(bert_config("tiny"))->chain().size();
@@ -281,6 +311,17 @@ TEST_F(ChainMemoryTest, CheckpointsAddACopyOfValuesAndState) {
     EXPECT_NEAR(with / without, (16 + 12) / 16.0, 1e-9);
 }
 
+TEST_F(ChainMemoryTest, FrozenUnitsTakeTheirValuesAlone) {
+    const ChainMemory trained = memory(1000, false), frozen = memory(1000, false, 2);
+
+    const double layer_mb = trained.values_mb({1, 2});
+
+    EXPECT_GT(layer_mb, 0);
+    EXPECT_EQ(frozen.values_mb({1, 2}), 0);
+    EXPECT_NEAR(frozen.stage_mb(0, {1, 2}), layer_mb, 0.01 * layer_mb);
+    EXPECT_NEAR(frozen.stage_mb(0, {2, 3}), trained.stage_mb(0, {2, 3}), 1e-9);
+}
+
 TEST_F(ChainMemoryTest, AStageTakesNothingOfTheProcess) {
     const ChainMemory chain = memory(1000, false);
 
@@ -293,7 +334,7 @@ TEST_F(ChainMemoryTest, AStateThatIsCutIsAPartOnEachRank) {
     const ChainMemory chain = memory(1000, true);
     const UnitRange all{0, make_bert(bert_config("tiny"))->chain().size()};
 
-    EXPECT_TRUE(chain.follows_shards());
+    EXPECT_TRUE(chain.can_cut_state());
     EXPECT_NEAR(chain.sharded_mb(0, 1), chain.stage_mb(0, all), 1e-9);
     // Adam's two tensors, and checkpoints' copies of them.
     EXPECT_NEAR(

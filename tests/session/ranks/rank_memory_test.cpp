@@ -245,6 +245,16 @@ TEST_F(RankMemoryTest, WhatCannotFitIsAnErrorWithTheNumbersAndACure) {
     EXPECT_THAT(error_of(cut, even), HasSubstr("--shard-by memory"));
 }
 
+// Late gradients and a state that is cut exclude each other.
+TEST_F(RankMemoryTest, WhereGradientsAreLateNoCutStateIsAdvised) {
+    const RunSettings run = settings({{"staleness", "1"}}, 1000, 27);
+    const MemoryAccount late = account(run);
+
+    EXPECT_FALSE(late.can_cut_state());
+    EXPECT_TRUE(account(settings({}, 1000, 27)).can_cut_state());
+    EXPECT_THAT(error_of(late, run), Not(HasSubstr("--shard")));
+}
+
 TEST_F(RankMemoryTest, WhereNothingHelpsTheCureIsAnother) {
     const RunSettings run = settings({}, 15, 15);
 

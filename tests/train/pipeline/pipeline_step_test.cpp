@@ -502,6 +502,27 @@ TEST_F(PipelineMemoryTest, BeforeAnythingIsSummedAllComputeAgainInSmallerMicroBa
     }
 }
 
+// The last micro-batch has one sample; the others, which are in flight beside it, have two.
+TEST_F(PipelineMemoryTest, WhereASingleSampleLacksMemoryTheLargerOnesInFlightAreHalved) {
+    StagedCase staged{.model = model_named("Mnist"), .precision = Precision::fp64};
+    staged.units = one_cut(staged.model);
+    for (int failing = 0; failing < world_.size(); ++failing) {
+        SCOPED_TRACE(failing);
+        StagedUpdate stage(staged, world_, 5, 2);
+        int fails = world_.rank() == failing ? 1 : 0;
+        stage.replica().parameters().parameters().front().tensor.register_hook(
+            [&](const at::Tensor& gradient) -> at::Tensor {
+                if (stage.replica().pass().at_work() == 2 && fails-- > 0)
+                    throw std::bad_alloc();
+                return gradient;
+            });
+
+        EXPECT_EQ(stage.run(), Verdict::apply);
+
+        EXPECT_EQ(stage.step().reduced_cap(), MicroBatchCap{.samples = 1});
+    }
+}
+
 TEST_F(PipelineMemoryTest, ASampleThatDoesNotFitIsTheSameErrorOnAllRanks) {
     StagedCase staged{.model = model_named("Mnist")};
     staged.units = one_cut(staged.model);

@@ -120,6 +120,20 @@ TEST_F(SeveralWorkersTest, LateUpdatesAreThoseOfOneRank) {
     }
 }
 
+// The norm that clips is of the sums in bf16, not of what a rank adds to them.
+TEST_F(SeveralWorkersTest, LateGradientsInBf16AreClippedByTheNormOfTheirSums) {
+    for (const std::int64_t staleness : {0, 1}) {
+        SCOPED_TRACE(staleness);
+        StagedRun run = run_of("TiedBert");
+        run.staged.precision = Precision::fp32;
+        run.staged.sent = at::kBFloat16;
+        run.optimizer = "sgd";
+        run.staleness = staleness;
+
+        expect_near_one_rank(run, 1e-5);
+    }
+}
+
 // Loading takes unlike times by rank and sample, and with it each wave of each pipeline.
 TEST_F(SeveralWorkersTest, HowFastRanksAreChangesNoByte) {
     for (const std::int64_t staleness : {0, 1, 2}) {

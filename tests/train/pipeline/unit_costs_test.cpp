@@ -82,6 +82,21 @@ TEST_F(MeasureUnitsTest, MoreSamplesKeepMoreAndARecomputedLayerLess) {
     EXPECT_LT(measured(8, 1)[1].kept_mb, of_eight / 2);
 }
 
+// Nothing goes back through what is frozen up to a unit, and a trained layer behind it costs more.
+TEST_F(MeasureUnitsTest, FrozenLayersAreMeasuredAsSuch) {
+    const std::vector<ChainUnit> chain = model_->chain();
+    for (const std::size_t unit : {0, 1})
+        for (const std::string& name : chain[unit].parameters)
+            model_->find_parameter(name).set_requires_grad(false);
+
+    const std::vector<UnitCost> costs = measured(8);
+
+    EXPECT_EQ(prepared_, 5);  // no two of them cost the same
+    EXPECT_LT(costs[1].backward_ms, costs[2].backward_ms);
+    EXPECT_LT(costs[1].kept_mb, costs[2].kept_mb / 2);
+    EXPECT_GT(costs[3].backward_ms, 0);
+}
+
 // Few words of the vocabulary are in a sample; the decoder's gradient has all of them.
 TEST_F(MeasureUnitsTest, OfATiedParameterAUnitFillsWhatItsSamplesHave) {
     for (const UnitCost& cost : measured(1))

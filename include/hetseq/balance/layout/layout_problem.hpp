@@ -19,6 +19,12 @@ struct LayoutProblem {
         ChainProblem chain;
     };
 
+    /// A worker that gets a share of the batch.
+    struct Sharer {
+        std::vector<int> ranks;
+        std::size_t size = 0;  // of its micro-batches, in `sizes`
+    };
+
     std::vector<Size> sizes;            // at least one, the largest first
     std::vector<std::size_t> class_of;  // by rank: of the chains' devices
     std::vector<int> host_of;           // by rank
@@ -26,10 +32,9 @@ struct LayoutProblem {
     /// ranks of one host may be near. Empty: they are those of the chain.
     std::function<ChainLink(int from, int to)> link = {};
     std::int64_t batch = 0;  // units of an update, > 0: samples or tokens
-    /// The workers' shares of the batch, where times do not decide them: `micro_batches` are the
-    /// units that each computes at once. Empty: they do.
-    std::function<std::vector<std::int64_t>(std::span<const std::int64_t> micro_batches)>
-        given_shares = {};
+    bool is_late = false;    // sums of gradients have all of the next update (--staleness)
+    /// The workers' shares of the batch, where times do not decide them. Empty: they do.
+    std::function<std::vector<std::int64_t>(std::span<const Sharer> workers)> given_shares = {};
     /// One all-reduce of `mb` MiB over `ranks`, two or more [ms].
     std::function<double(std::span<const int> ranks, double mb)> all_reduce_ms;
     /// Gradients of the units [begin, end), as they are sent [MiB]. Tied parameters count once.

@@ -12,6 +12,7 @@ namespace hetseq {
 
 class FlatParameters;
 class HostComm;
+class Model;
 class Optimizer;
 struct RunSettings;
 
@@ -24,12 +25,16 @@ struct OwnMemory {
 /// What the device's memory holds now [MiB], of the host that of this process.
 double memory_in_use_mb(at::Device device);
 
+/// Elements of the parameters that `model` holds and does not train.
+std::int64_t frozen_elements(const Model& model);
+
 /// What all ranks' memory has to hold. The same on all ranks.
 class MemoryAccount {
 public:
     /// What is asked of a model and its optimizer.
     struct Trained {
         std::int64_t elements = 0;       // of flat parameters, padding included
+        std::int64_t frozen = 0;         // of parameters that are not trained
         std::int64_t element_bytes = 4;  // of each
         const Optimizer& small;          // one of the kind that will be made
         double bucket_mb = 0;            // of the gradients that are sent at once
@@ -50,8 +55,11 @@ public:
     /// Who holds the state: as `parameters` say.
     void note_shards(const FlatParameters& parameters);
     /// `rank` holds this part of the model, with its state, as a stage of a pipeline. Of `received`
-    /// elements another stage sends it its gradients.
-    void note_stage(int rank, std::int64_t elements, std::int64_t received = 0);
+    /// elements another stage sends it its gradients. `frozen`: elements that are not trained.
+    void note_stage(int rank,
+                    std::int64_t elements,
+                    std::int64_t received = 0,
+                    std::int64_t frozen = 0);
     /// No stage sums gradients with another rank.
     void note_no_sums() { model_.sent_bytes = 0; }
     /// The micro-batches in flight of such a stage, with workspace and messages.
@@ -76,7 +84,9 @@ public:
     /// than the terms is the process's, too.
     void note_activations(const HostComm& world, const std::vector<double>& mb, double peak_mb);
 
-    bool follows_shards() const noexcept { return follows_shards_; }
+    /// Whether ranks may hold parts of the optimizer's state: it can do with that, and no update is
+    /// late.
+    bool can_cut_state() const noexcept { return can_cut_state_; }
     std::int64_t element_bytes() const noexcept { return model_.element_bytes; }
     /// Tensors of the state, and copies of them for checkpoints.
     std::int64_t held_tensors(int rank) const;
@@ -107,7 +117,7 @@ private:
     std::int64_t saved_tensors_ = 0;  // of the state, and of sums that wait
     bool averages_ = false;           // one of them is an average of the values
     double bucket_mb_ = 0;
-    bool follows_shards_ = false;
+    bool can_cut_state_ = false;
     bool is_chain_ = false;
     bool has_stages_ = false;
     bool saves_ = false;
