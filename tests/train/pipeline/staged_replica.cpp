@@ -154,7 +154,7 @@ StagedReplica::StagedReplica(const StagedCase& staged, const HostComm& world)
         pass_ = make_whole_pass(*model_);
     constexpr std::int64_t bucket_bytes = 1 << 16;
     reducer_ = std::make_unique<GradientReducer>(
-        *parameters_, *communicator_, bucket_bytes, staged.sent, shared_.get());
+        *parameters_, *communicator_, bucket_bytes, std::nullopt, shared_.get());
 }
 
 void StagedReplica::make_stage(const HostComm& world, int worker, bool is_alone) {

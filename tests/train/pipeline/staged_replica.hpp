@@ -41,7 +41,6 @@ struct StagedCase {
     Precision precision = Precision::fp32;
     std::int64_t recomputed = 0;  // layers, at most all that a stage has
     at::Device device = at::kCPU;
-    std::optional<at::ScalarType> sent = {};  // gradients are reduced in it
 
     StagedCase whole() const {
         return {.model = model, .precision = precision, .recomputed = recomputed, .device = device};

@@ -180,6 +180,7 @@ StagedResult train_staged(const StagedRun& run, const HostComm& world) {
          .check_interval = 5},
         {.updates = run.updates,
          .seed = run_seed,
+         .sent_type = run.sent_type,
          .identity = {.devices =
                           std::vector<std::string>(static_cast<std::size_t>(world.size()), "cpu")},
          .progress = start.progress,

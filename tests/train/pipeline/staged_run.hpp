@@ -33,6 +33,7 @@ struct StagedRun {
     std::string from = {};   // a checkpoint's folder, to go on from
     bool validates = false;  // at the end
     std::int64_t staleness = 0;
+    std::optional<at::ScalarType> sent_type = {};  // of gradients; none: their own
     std::int64_t stop_after = 0;
 };
 
