@@ -463,7 +463,7 @@ def _named_in(group: Mapping[str, Any], module: torch.nn.Module) -> list[str]:
         if not matching:
             raise TaskError(f"param_groups names '{entry}', which is neither a parameter nor a module of the model")
         found += matching
-    return found
+    return list(dict.fromkeys(found))  # a tied one once
 
 
 def _parameter_settings(task: Task, module: torch.nn.Module, places: dict[str, int]) -> dict[str, dict[str, Any]]:

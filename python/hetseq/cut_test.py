@@ -158,7 +158,7 @@ class CutTest:
             return {name: sums[name] for name in names}
 
         self._untold = []
-        self._refuse(self_test.check_evaluation(module, samples, count, evaluate, self._untold, self._task.exact))
+        self._refuse(self_test.check_evaluation(module, samples, count, evaluate, self._untold, self._group(keyed), self._task.exact))
 
     def _refuse(self, found: list[str]) -> None:
         if found:

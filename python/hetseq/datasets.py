@@ -17,12 +17,12 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Seque
 
 import torch
 
-from .keys import Key, begin_generators
+from .keys import Key, begin_generators, drawing_from
 from .processes import say
 from .readers import Readers
 from .sample_fields import as_fields, failed
 from .streams import Stream
-from .task import Bytes, Field, Task, TaskError, overrides
+from .task import Bytes, Field, Ragged, Task, TaskError, overrides
 
 __all__ = ["Source", "cache_folder", "is_stream", "numbered_dataset"]
 
@@ -112,8 +112,7 @@ class Source:
         try:
             value = self.dataset[sample]
         except IndexError as error:
-            raise TaskError(f"{self._place(sample)} is missing, and its length says that it has {len(self):,}: mend its "
-                            "__len__") from error
+            raise failed(error, f"{self._place(sample)}, which has {len(self):,} by its length,") from error
         except Exception as error:
             raise failed(error, self._place(sample)) from error
         return as_fields(self.task.fields, value, self._place(sample))
@@ -150,10 +149,12 @@ class Source:
 
     def _tensor(self, name: str, value: Any, sample: int) -> torch.Tensor:
         try:
-            return value.detach() if isinstance(value, torch.Tensor) else torch.as_tensor(value)
+            tensor = value.detach() if isinstance(value, torch.Tensor) else torch.as_tensor(value)
         except (TypeError, ValueError, RuntimeError):
             raise TaskError(f"transform of sample {sample} of {self.title} gave a {type(value).__name__} for '{name}', which is no "
                             "tensor: give tensors, arrays or numbers") from None
+        field = self.task.fields.get(name)  # torch.tensor([]) has reals, whatever the list would hold
+        return tensor.to(field.dtype) if isinstance(field, Ragged) and tensor.numel() == 0 else tensor
 
     # What tells the data from others.
 
@@ -257,9 +258,14 @@ class Source:
             names = list(piece.values)
             yield from (dict(zip(names, row)) for row in zip(*piece.values.values()))
 
+    def _drawn(self) -> Iterator[Any]:
+        """The samples of a stream. What it draws on the way depends on the seed alone."""
+        with drawing_from(self.seed):
+            yield from self.dataset
+
     def _iterated(self, folder: pathlib.Path) -> Iterator[dict[str, Any]]:
         free = shutil.disk_usage(folder).free
-        for number, sample in enumerate(self.dataset):
+        for number, sample in enumerate(self._drawn()):
             if number % _LOOK_AT_DISK == 0 and shutil.disk_usage(folder).free < (1 - _MOST_OF_DISK) * free:
                 raise TaskError(f"'{self.name}' is a stream, of which {number:,} samples were written as shards, and {folder} had "
                                 f"{free >> 20:,} MiB free, of which they may take {_MOST_OF_DISK:.0%}: name another folder "

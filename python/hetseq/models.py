@@ -68,7 +68,8 @@ def load(run: Union[str, os.PathLike[str]], task=None, *, trust: bool = False) -
     if not files:
         raise FileNotFoundError(f"{folder} has no model yet, neither best.safetensors nor model.safetensors")
     with drawing_from(int(settings.get("seed", "1"))):
-        model = task.model(Config(_choices(settings, task.options), task.options))
+        task.choices = Config(_choices(settings, task.options), task.options)
+        model = task.model(task.choices)
     names = {name: without_shells(name) for name in model.state_dict()}
     read = read_tensors(files[0])
     stored = {name: read[plain] for name, plain in names.items() if plain in read}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import gc
 import multiprocessing
 import os
 import signal
+import stat
 import sys
 import threading
 import time
@@ -32,12 +35,31 @@ def _end_with(parent: int) -> None:
     os._exit(0)
 
 
+def _reopen_files() -> None:
+    """A file that was open before has one position for all copies, and one would read where another has gone. So each opens
+    those that are only read once more, at the same place."""
+    folder = "/proc/self/fd"
+    for number in map(int, os.listdir(folder) if os.path.isdir(folder) else ()):
+        with contextlib.suppress(OSError):  # it was `folder` itself, or may not be opened
+            if number <= 2 or not stat.S_ISREG(os.fstat(number).st_mode):
+                continue
+            if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY:
+                continue
+            own = os.open(f"{folder}/{number}", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.lseek(own, os.lseek(number, 0, os.SEEK_CUR), os.SEEK_SET)
+                os.dup2(own, number, inheritable=os.get_inheritable(number))
+            finally:
+                os.close(own)
+
+
 def _run(work: Callable[..., None], arguments: tuple[Any, ...], parent: int) -> None:
     """It leaves the job's signals to the rank, whose handlers it has inherited: where they come to all processes, the rank
     still needs it for the update that it is in."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU):
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    _reopen_files()
     torch.set_num_threads(1)
     multiprocessing.current_process()._config["daemon"] = False  # it may have processes of its own, as a DataLoader has
     gc.freeze()  # what the rank has loaded is looked through no more

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import copy
 import importlib.util
 import os
 import sys
@@ -111,11 +110,15 @@ def train(task: Task, config: Optional[str] = None, *, callbacks: Sequence[Any] 
     if _loading:
         raise TaskError(f"{_loading[-1]} trains while another command reads its task: put the call of hetseq.train under "
                         "if __name__ == \"__main__\":")
-    task, options = _with_datasets(task, options)
-    binding = bridge.Binding(task, _spec_of(task), callbacks)
-    _end_mpi_with_the_script()
-    words = ["train", *([config] if config else []), "--task", "python", *_words_of(options)]
-    code, message = bridge.run(binding, words, in_script=True)
+    given, options = _given_datasets(options)
+    task._given_data = given
+    try:
+        binding = bridge.Binding(task, _spec_of(task), callbacks)
+        _end_mpi_with_the_script()
+        words = ["train", *([config] if config else []), "--task", "python", *_words_of(options)]
+        code, message = bridge.run(binding, words, in_script=True)
+    finally:
+        task._given_data = {}  # those of this training
     if binding.failure is not None or code not in (0, 75):
         raise Error(message or f"hetseq ended with code {code}", code) from binding.failure
     if code == 75:
@@ -137,15 +140,12 @@ def _is_dataset(value: Any) -> bool:
     return value is not None and not all(isinstance(name, (str, os.PathLike)) for name in names)
 
 
-def _with_datasets(task: Task, options: dict[str, Any]) -> tuple[Task, dict[str, Any]]:
-    """The task with the datasets that `options` hold, and options that name them."""
+def _given_datasets(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The datasets that `options` hold, by split, and options that name them."""
     given = {option.replace("-", "_"): value for option, value in options.items() if _is_dataset(value)}
     given = {option: value for option, value in given.items() if option in _SPLITS}
-    if not given:
-        return task, options
-    task = copy.copy(task)
-    task._given_data = {_SPLITS[option]: value for option, value in given.items()}
-    return task, {**options, **{option: _SPLITS[option] for option in given}}
+    names = {option: _SPLITS[option] for option in given}
+    return {_SPLITS[option]: value for option, value in given.items()}, {**options, **names}
 
 
 def _detach(module: torch.nn.Module) -> None:

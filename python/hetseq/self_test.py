@@ -134,9 +134,9 @@ def learn_draws(run: Run, model: nn.Module, samples: Samples) -> list[str]:
 
 
 def check_evaluation(model: nn.Module, samples: Samples, count: int, evaluate: Evaluate, untold: list[str],
-                     exact: bool = True) -> list[str]:
+                     group: int = 1, exact: bool = True) -> list[str]:
     """What `check` finds of the metrics that `evaluate` gives, in a validation, when the model has begun to learn."""
-    test = _SelfTest(_no_run, model, samples, samples.chosen(count), evaluate, None, exact=exact)
+    test = _SelfTest(_no_run, model, samples, samples.chosen(count), evaluate, None, group, exact)
     with restored(model), torch.no_grad():
         try:
             return test.in_evaluation()

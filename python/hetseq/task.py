@@ -515,8 +515,10 @@ def chain_names(task: Task) -> list[str]:
 
 
 def overrides(task: Task, method: str) -> bool:
-    """True if the task has a method of its own of that name."""
-    return inspect.getattr_static(type(task), method) is not inspect.getattr_static(Task, method)
+    """True if the task has a method of its own of that name, of its class or set on the object. Data that a task keeps under
+    the name are no method."""
+    own = vars(task).get(method)
+    return callable(own) or inspect.getattr_static(type(task), method) is not inspect.getattr_static(Task, method)
 
 
 # The other keys of a line of metrics.jsonl (docs/outputs.md).

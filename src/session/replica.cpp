@@ -242,10 +242,12 @@ Replica::Replica(const MpiEnvironment& environment,
                 .keep_last = options.keep_last,
                 .threads_may_call_mpi = environment.thread_support() == ThreadSupport::multiple,
                 .copies = memory_->has_copies(world.rank())});
-    if (stage_)
+    if (stage_) {
         stage_->shared().copy_from_first(parameters_, nullptr);
-    else
+        stage_->shared().copy_frozen_from_first(*model_);
+    } else {
         share_model(*communicator_, parameters_, *model_);
+    }
     optimizer_->begin(parameters_);
     PeakMemory::release();  // what was drawn and measured with
     memory_->note_resident(world, resident_memory_mb());

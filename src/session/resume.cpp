@@ -304,6 +304,19 @@ TrainingProgress continued_progress(const Options& options, const ResumePoint& p
     return progress;
 }
 
+namespace {
+
+// Of what several stages hold, a checkpoint gives the first one its values.
+void copy_from_first(Replica& replica, bool keeps_optimizer, const std::vector<GradientSet>& sums) {
+    const SharedParameters& shared = replica.stage()->shared();
+    shared.copy_from_first(replica.parameters(), keeps_optimizer ? &replica.optimizer() : nullptr);
+    shared.copy_frozen_from_first(replica.model());
+    for (const GradientSet& set : sums)
+        shared.copy_from_first(replica.parameters(), set.flat);
+}
+
+}  // namespace
+
 StartingPoint restore(const HostComm& world,
                       const RunSettings& settings,
                       const ResumePoint& point,
@@ -324,14 +337,10 @@ StartingPoint restore(const HostComm& world,
     load_checkpoint(world, replica.communicator(), point.folder, files);
     if (keeps_optimizer)
         replica.optimizer().restored();
-    else
-        replica.optimizer().begin(replica.parameters());
     if (replica.stage() != nullptr)
-        replica.stage()->shared().copy_from_first(replica.parameters(),
-                                                  keeps_optimizer ? &replica.optimizer() : nullptr);
-    for (const GradientSet& sums : start.sums)
-        if (replica.stage() != nullptr)
-            replica.stage()->shared().copy_from_first(replica.parameters(), sums.flat);
+        copy_from_first(replica, keeps_optimizer, start.sums);
+    if (!keeps_optimizer)
+        replica.optimizer().begin(replica.parameters());
     const std::string note = note_on_data(own, options, point);
     if (!note.empty())
         log::warn(note);

@@ -213,9 +213,10 @@ RecordedAllocations recorded_allocations(const HostComm& world, const RunSetting
     if (settings.options().balance.policy != "file")
         return {};
     return agree_on(world, [&] {
+        // Rows of unequal lengths are cut by their work, of which a batch of samples has no number.
         return read_allocations(settings.options().balance.plan_file,
                                 settings.capacities,
-                                settings.options().batch_size);
+                                settings.is_ragged() ? 0 : settings.options().batch_size);
     });
 }
 

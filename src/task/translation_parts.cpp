@@ -217,25 +217,27 @@ std::shared_ptr<Model> make_translator(const PartOptions& options) {
 CorpusSchema translation_schema(const PartOptions& options) {
     const Vocabularies vocabularies = vocabularies_of(options);
     const std::int64_t positions = positions_of_model(options);
-    const auto tokens = [&](const std::string& name, const Vocabulary& vocabulary) {
-        return FieldSchema{
-            .name = name,
-            .is_ragged = true,
-            .max_row_length = positions,
-            .minimum = 0,
-            .maximum = static_cast<double>(vocabulary.size() - 1),
-            .meaning = "ids of the vocabulary (" + std::to_string(vocabulary.size()) + " entries)"};
-    };
-    return {
-        .kind = "translation",
-        .fields = {tokens("source", vocabularies.source), tokens("target", vocabularies.target)},
-        .units_field = "target",
-        .attachments = {{source_vocabulary,
-                         vocabularies.source.checksum(),
-                         vocabularies.origin + " vocabulary of sources"},
-                        {target_vocabulary,
-                         vocabularies.target.checksum(),
-                         vocabularies.origin + " vocabulary of targets"}}};
+    const auto tokens =
+        [&](const std::string& name, const Vocabulary& vocabulary, std::int64_t least) {
+            return FieldSchema{.name = name,
+                               .is_ragged = true,
+                               .max_row_length = positions,
+                               .min_row_length = least,
+                               .minimum = 0,
+                               .maximum = static_cast<double>(vocabulary.size() - 1),
+                               .meaning = "ids of the vocabulary (" +
+                                          std::to_string(vocabulary.size()) + " entries)"};
+        };
+    return {.kind = "translation",
+            .fields = {tokens("source", vocabularies.source, 1),
+                       tokens("target", vocabularies.target, 0)},
+            .units_field = "target",
+            .attachments = {{source_vocabulary,
+                             vocabularies.source.checksum(),
+                             vocabularies.origin + " vocabulary of sources"},
+                            {target_vocabulary,
+                             vocabularies.target.checksum(),
+                             vocabularies.origin + " vocabulary of targets"}}};
 }
 
 /// Weight: target tokens, end symbols included. Tensors as `Transformer` takes them.

@@ -248,6 +248,16 @@ TEST_F(RaggedBadInputTest, RowsThatEndInsideOfAPosition) {
                     "found 3 values, expected a multiple of 2)");
 }
 
+TEST_F(RaggedBadInputTest, RowsThatAreShorterThanTheModelTakes) {
+    write_with([](auto&) {});
+    CorpusSchema schema = ragged_schema();
+    schema.fields[2].min_row_length = 4;
+
+    expect_bad_data(checking(schema),
+                    "a.h5: dataset 'target', row 0 is too short",
+                    "found 3 values, expected at least 4)");
+}
+
 TEST_F(RaggedBadInputTest, TheFirstBadRowCountsWhateverItsField) {
     write_with([](auto& all) {
         set_values(dataset_of(all, "source_offsets"), 30, 30, -1);

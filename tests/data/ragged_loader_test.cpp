@@ -174,6 +174,24 @@ TEST_F(RaggedLoaderTest, BatchesOfSamplesDoToo) {
     EXPECT_EQ(reading.batches, 7);
 }
 
+// An epoch that takes a part of its data may have fewer samples than batches.
+TEST_F(RaggedLoaderTest, ABatchWithoutSamplesIsNothingToCompute) {
+    Corpus corpus(context_, folder_.path(), test::ragged_schema(), small_blocks);
+    const PairCollator collator;
+    Loader loader(corpus, collator, {.seed = 8, .shuffle = Shuffle::yes, .loss_terms = 1});
+    GlobalBatch empty = make_batch_plan(corpus, {.units = 120}, 8, Shuffle::yes).batch(0);
+    empty.items = std::make_shared<const BatchItems>();
+    empty.end = 0;
+
+    loader.request(empty,
+                   std::vector<Slice>(static_cast<std::size_t>(world_.size())),
+                   {.samples = 7, .tokens = 90});
+    const LoadedShare share = loader.take();
+
+    EXPECT_EQ(share.samples(), 0);
+    EXPECT_TRUE(share.micro_batches().empty());
+}
+
 TEST_F(RaggedLoaderTest, WithoutShufflingToo) {
     EXPECT_EQ(read({.units = 200}, {}, 2, small_blocks, Shuffle::no).visits, each(2));
 }

@@ -9,8 +9,10 @@ need("torch", "numpy", "h5py", "safetensors")
 import collections
 import itertools
 import pathlib
+import random
 import re
 import tempfile
+import time
 from unittest import mock
 
 import torch
@@ -433,6 +435,53 @@ class PieceTest(unittest.TestCase):
 
         self.assertEqual([row.tolist() for row in values], [[0, 1], [0, 1], [0, 1, 2], []])
 
+    def test_rows_without_values_have_the_field_s_type(self):
+        rows = [torch.arange(length) for length in (2, 0)]
+        source = self.source(rows, hetseq.Ragged(torch.int64), lambda sample, training: {"x": torch.tensor(sample["x"].tolist())})
+
+        values = source.make([1, 0], None, 0).values["x"]
+
+        self.assertEqual([(str(row.dtype), row.tolist()) for row in values], [("int64", []), ("int64", [0, 1])])
+
+    def test_an_error_of_the_dataset_s_own_lines_keeps_them(self):
+        class Boxes:
+            boxes = [[1], [], [3]]
+
+            def __len__(self):
+                return 3
+
+            def __getitem__(self, i):
+                return torch.tensor(self.boxes[i][0])
+
+        source = self.source(Boxes(), hetseq.Field(torch.int64), lambda sample, training: sample)
+        with self.assertRaisesRegex(hetseq.TaskError, r"(?s)sample 1 of 'train' .*has 3 by its length.*self\.boxes\[i\]\[0\].*IndexError"):
+            source.make([0, 1], None, 0)
+
+    def test_each_process_reads_files_that_the_dataset_holds_open_from_its_own_place(self):
+        class Rows:
+            def __init__(self, file):
+                self.file = file
+
+            def __len__(self):
+                return 64
+
+            def __getitem__(self, i):
+                self.file.seek(4096 * i)
+                time.sleep(0.001)  # others seek meanwhile
+                return torch.tensor(list(self.file.read(4)), dtype=torch.uint8)
+
+        task = hetseq.task(nn.Linear(1, 1), {"x": hetseq.Field(torch.uint8, (4,))}, loss=lambda model, batch: 0)
+        with tempfile.TemporaryFile(buffering=0) as file:
+            file.write(b"".join(bytes([i]) * 4096 for i in range(64)))
+            file.flush()
+            with open(f"/proc/self/fd/{file.fileno()}", "rb", buffering=0) as held:
+                source = datasets.Source(task, Rows(held), "train", 1, 4)
+                self.addCleanup(source.readers.end)
+
+                pieces = source.readers.results(([i], None, 0) for i in range(64))
+
+                self.assertEqual([piece.values["x"][0].tolist() for piece in pieces], [[i] * 4 for i in range(64)])
+
     def test_what_is_no_tensor_is_named(self):
         source = self.source([torch.zeros(1)], hetseq.Field(torch.float32, (1,)), lambda sample, training: {"words": "a text"})
         with self.assertRaisesRegex(hetseq.TaskError, "transform of sample 0 of 'train' gave a str for 'words'"):
@@ -453,6 +502,20 @@ class StreamTest(unittest.TestCase):
         usage = collections.namedtuple("usage", "free")
         with mock.patch.object(datasets.shutil, "disk_usage", side_effect=map(usage, free)):
             source.write_parts(self.folder, [0])
+
+    def test_what_a_stream_draws_depends_on_the_seed(self):
+        class Drawn(torch.utils.data.IterableDataset):
+            def __iter__(self):
+                return iter([random.random(), torch.rand(()).item()])
+
+        def drawn(seed):
+            task = hetseq.task(nn.Linear(1, 1), {"x": hetseq.Field(torch.float32)}, loss=lambda model, batch: 0)
+            source = datasets.Source(task, Drawn(), "stream", seed, 1)
+            self.addCleanup(source.readers.end)
+            return [float(sample["x"]) for sample in source._iterated(self.folder)]
+
+        self.assertEqual(drawn(1), drawn(1))
+        self.assertNotEqual(drawn(1), drawn(2))
 
     def test_an_endless_stream_takes_half_of_the_disk_at_most(self):
         with self.assertRaisesRegex(hetseq.TaskError, r"'endless' is a stream, of which 1,000 samples .* 2 MiB free.*--cache-dir.*islice"):

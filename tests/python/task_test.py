@@ -18,8 +18,9 @@ from torch.optim import SGD, lr_scheduler
 
 import hetseq
 from hetseq import TaskError, run
+from hetseq.bridge import _named_in
 from hetseq.optimizers import Adapter
-from hetseq.task import describe
+from hetseq.task import describe, overrides
 from hetseq.unchanged import Parameters
 
 
@@ -49,6 +50,26 @@ class DescriptionTest(unittest.TestCase):
                    hetseq.Metric("accuracy_ratio", is_share=False)]
         self.assertEqual([metric["is_share"] for metric in self.described(metrics=metrics)["metrics"]],
                          [True, True, False, True, False])
+
+
+class OwnMethodsTest(unittest.TestCase):
+    def test_a_method_may_be_set_on_the_object(self):
+        task = hetseq.Task()
+        self.assertFalse(overrides(task, "transform"))
+
+        task.transform = lambda sample, training: sample
+        task.dataset = [1, 2, 3]  # data of the task's own, and no method
+
+        self.assertTrue(overrides(task, "transform"))
+        self.assertFalse(overrides(task, "dataset"))
+
+    def test_tied_parameters_are_once_in_a_group(self):
+        model = nn.ModuleDict({"a": nn.Linear(2, 2), "b": nn.Linear(2, 2)})
+        model["b"].weight = model["a"].weight
+
+        names = _named_in({"params": ["a", "b"]}, model)
+
+        self.assertEqual(names, ["a.bias", "a.weight", "b.bias"])
 
 
 class ScriptErrorTest(unittest.TestCase):

@@ -46,6 +46,8 @@ struct FieldSchema {
     std::string same_row_shape_as{};
     /// The most a row's first dimension may have; 0: any. It bounds every row of a ragged field.
     std::int64_t max_row_length = 0;
+    /// The least that every row of a ragged field has.
+    std::int64_t min_row_length = 0;
     // The smallest and the largest value. Floating-point values must be finite even without them.
     std::optional<double> minimum{};
     std::optional<double> maximum{};

@@ -113,7 +113,9 @@ bool LineDispatcher<Job>::has_idle_rank() const {
 
 template <class Job>
 bool LineDispatcher<Job>::hand_out() {
-    const bool is_quiet = has_idle_rank() && monotonic_seconds() - last_input_s_ > quiet_s;
+    // Input that is not read, since enough lines are on their way, does not pause.
+    const bool is_quiet =
+        has_idle_rank() && text_.wants_lines() && monotonic_seconds() - last_input_s_ > quiet_s;
     if (text_.has_uncut_lines() && !text_.has_batch() && (input_ended() || is_quiet))
         text_.cut(true);
     bool any = false;

@@ -45,7 +45,7 @@ bool LineSource::read(int timeout_ms) {
 std::optional<std::string> LineSource::next() {
     const std::size_t end = buffer_.find('\n', std::max(taken_, searched_));
     const bool is_last = end == std::string::npos;
-    if (is_last && buffer_.size() - taken_ > longest_line)
+    if ((is_last ? buffer_.size() : end) - taken_ > longest_line)
         throw BadData(name_ + ", line " + std::to_string(lines_ + 1) + " is longer than 1 MiB",
                       "it is no sentence",
                       "give one sentence a line");

@@ -142,6 +142,24 @@ std::optional<BadRow> first_broken_row(const RaggedField& field,
     return std::nullopt;
 }
 
+// The first row that is shorter than any may be.
+std::optional<BadRow> first_short_row(const RaggedField& field,
+                                      std::int64_t first_row,
+                                      std::span<const std::int64_t> offsets) {
+    const std::int64_t least = field.schema.min_row_length * field.schema.position_values;
+    for (std::size_t i = 0; least > 0 && i + 1 < offsets.size(); ++i) {
+        if (length_at(offsets, i) >= static_cast<std::uint64_t>(least))
+            continue;
+        const std::int64_t row = first_row + static_cast<std::int64_t>(i);
+        return BadRow{row,
+                      BadData(field.row_place(row) + " is too short",
+                              "found " + std::to_string(length_at(offsets, i)) +
+                                  " values, expected at least " + std::to_string(least),
+                              "leave the sample out")};
+    }
+    return std::nullopt;
+}
+
 // The first row of `one` that is not as long as that of `other`.
 std::optional<BadRow> first_unlike_row(const RaggedField& field,
                                        const FieldSchema& other_field,
@@ -183,10 +201,10 @@ std::optional<BadRow> first_bad_row(const ShardSet& shards,
     for (std::size_t k = 0; k < ragged.size(); ++k) {
         const auto good = static_cast<std::size_t>(
             (first ? std::min(first->row, rows.end) : rows.end) - rows.begin);
-        keep_first(first,
-                   first_broken_row(ragged_field(shards, rows.shard, ragged[k]),
-                                    rows.begin,
-                                    std::span{offsets[k]}.first(good + 1)));
+        const RaggedField field = ragged_field(shards, rows.shard, ragged[k]);
+        const auto known = std::span{offsets[k]}.first(good + 1);
+        keep_first(first, first_broken_row(field, rows.begin, known));
+        keep_first(first, first_short_row(field, rows.begin, known));
     }
     // Only the rows before the first bad one can be compared.
     const std::int64_t good = (first ? std::min(first->row, rows.end) : rows.end) - rows.begin;

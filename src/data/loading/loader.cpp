@@ -228,6 +228,8 @@ LoadedShare::Rows Loader::Impl::rows_for(const ShareRequest& request) const {
 std::vector<std::int32_t> Loader::Impl::planned_lengths(const ShareRequest& request,
                                                         std::size_t field,
                                                         std::int64_t position_values) {
+    if (request.slice.size() == 0)
+        return {};  // an epoch may have fewer samples than batches, and an empty one no lengths
     const std::vector<std::int32_t>& all = request.batch.items->lengths[field];
     std::vector<std::int32_t> own(all.begin() + request.slice.begin,
                                   all.begin() + request.slice.end);

@@ -28,8 +28,10 @@ void TokenMasker::find_words(std::span<const std::int32_t> tokens) {
         if (token == vocabulary_.begin || token == vocabulary_.separator)
             continue;
         candidates_.push_back(static_cast<std::int32_t>(i));
+        // A model may have ids that the vocabulary lacks.
+        const auto id = static_cast<std::size_t>(token);
         const bool continues = options_.whole_words && !words_.empty() &&
-                               vocabulary_.continues[static_cast<std::size_t>(token)];
+                               id < vocabulary_.continues.size() && vocabulary_.continues[id];
         if (!continues)
             words_.push_back({candidates_.size() - 1, candidates_.size() - 1});
         words_.back().end = candidates_.size();

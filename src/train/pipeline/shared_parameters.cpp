@@ -8,6 +8,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/model/model.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/gradient_buckets.hpp"
 #include "hetseq/optim/optimizer.hpp"
@@ -91,6 +92,23 @@ Communicator* SharedParameters::among(std::size_t group) const {
 PairSum* SharedParameters::pair(std::size_t group) const {
     const std::optional<int>& partner = partner_.at(group);
     return partner && !pairs_.empty() ? pairs_.at(*partner).get() : nullptr;
+}
+
+// In the order of names, on all ranks.
+void SharedParameters::copy_frozen_from_first(const Model& model) const {
+    const at::NoGradGuard no_grad;
+    for (const auto& [name, group] : group_of_) {
+        Communicator* const holders = among(group);
+        if (holders == nullptr || !model.is_held(name))
+            continue;
+        const at::Tensor parameter = model.find_parameter(name);
+        if (parameter.requires_grad())
+            continue;
+        at::Tensor values = parameter.contiguous();
+        holders->broadcast(values, first);
+        if (!values.is_same(parameter))
+            parameter.copy_(values);
+    }
 }
 
 bool SharedParameters::has_any() const {

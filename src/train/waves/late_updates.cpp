@@ -20,7 +20,7 @@ bool Trainer::update_late() {
         load_next();
         ++wave_;
     }
-    if (wave_ == run_.updates && !has_surplus() && has_made_its_updates()) {
+    if (wave_ >= run_.updates && !has_surplus() && has_made_its_updates()) {
         report_.stop = StopReason::stop_after;
         return false;
     }

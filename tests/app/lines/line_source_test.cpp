@@ -1,5 +1,6 @@
 #include "app/lines/line_source.hpp"
 
+#include <fstream>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,8 @@
 
 #include "hetseq/util/error.hpp"
 
+#include "util/temporary_folder.hpp"
+#include <fcntl.h>
 #include <gmock/gmock.h>
 
 namespace hetseq {
@@ -69,6 +72,21 @@ TEST(LineSourceTest, LinesMayEndWithCrlfBehindAByteOrderMark) {
     EXPECT_THAT([&] { lines.next(); },
                 testing::ThrowsMessage<BadData>(
                     testing::HasSubstr("the pipe, line 3 holds a carriage return")));
+}
+
+// However its bytes arrive.
+TEST(LineSourceTest, ALineThatIsTooLongIsAnErrorAlsoWhereItsEndHasCome) {
+    const test::TemporaryFolder folder;
+    std::ofstream{folder / "text"} << std::string(LineSource::longest_line + 10, 'a') << "\nb\n";
+    const int file = ::open((folder / "text").c_str(), O_RDONLY);
+    LineSource lines(file, "the file");
+    while (lines.read(0)) {
+    }
+
+    EXPECT_THAT([&] { lines.next(); },
+                testing::ThrowsMessage<BadData>(
+                    testing::HasSubstr("the file, line 1 is longer than 1 MiB")));
+    ::close(file);
 }
 
 TEST(LineSourceTest, NamesTheLineThatIsNotUtf8) {

@@ -153,6 +153,18 @@ TEST(TokenMaskingTest, AWordThatIsTooLongIsLeftOut) {
     EXPECT_EQ(tokens, sequence(3, 3));
 }
 
+// A model may have more ids than the vocabulary has pieces: such an id begins a word.
+TEST(TokenMaskingTest, AnIdThatTheVocabularyLacksIsAWordByItself) {
+    TokenMasker masker{vocabulary(), {.prob = 1, .most_predictions = 1, .whole_words = true}};
+    std::vector<std::int32_t> tokens{cls, 100'000'000, sep};
+    KeyedDraws draws{1};
+    MaskingCounts counts;
+
+    masker.mask(tokens, draws, counts);
+
+    EXPECT_THAT(list(masker.labels()), ElementsAre(100'000'000));
+}
+
 TEST(TokenMaskingTest, TheKeyDecidesAll) {
     const auto masked = [](std::uint64_t key) {
         TokenMasker masker{vocabulary(), {}};

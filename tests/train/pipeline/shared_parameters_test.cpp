@@ -84,6 +84,24 @@ TEST_F(SharedParametersTest, AllHoldersGetTheValuesAndTheStateOfTheFirst) {
     EXPECT_TRUE(parameters().values().eq(world_.rank()).any().item<bool>());
 }
 
+// A checkpoint gives them to the first holder alone.
+TEST_F(SharedParametersTest, AllHoldersGetWhatIsFrozenToo) {
+    StagedCase frozen = staged_;
+    frozen.model.make = [make = staged_.model.make] {
+        const auto model = make();
+        model->find_parameter(tied_matrix).set_requires_grad(false);
+        return model;
+    };
+    StagedReplica replica{frozen, world_};
+    const at::Tensor matrix = replica.model().find_parameter(tied_matrix);
+    if (holds())
+        matrix.fill_(world_.rank());
+
+    replica.shared()->copy_frozen_from_first(replica.model());
+
+    EXPECT_TRUE(!holds() || matrix.eq(0).all().item<bool>());
+}
+
 TEST_F(SharedParametersTest, TheyDriftByTheLargestDifferenceOfTheirCopies) {
     const int last = world_.size() - 1;
     const std::vector<std::string> like(static_cast<std::size_t>(world_.size()), "cpu");

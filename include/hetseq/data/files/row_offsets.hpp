@@ -22,9 +22,9 @@ struct BadRow {
 };
 
 /// The first of `rows` whose offsets are bad. Offsets are bad if they do not begin at 0, fall, run
-/// past the end, or do not end at the number of values. They are also bad if a row is too long,
-/// ends inside of a position, or is not as long as in the field that it must agree with. Returns
-/// nothing if all are good; then all rows lie within the values.
+/// past the end, or do not end at the number of values. They are also bad if a row is too long
+/// or too short, ends inside of a position, or is not as long as in the field that it must agree
+/// with. Returns nothing if all are good; then all rows lie within the values.
 std::optional<BadRow> first_bad_row(const ShardSet& shards,
                                     const ShardRows& rows,
                                     const RowOffsets& offsets);

@@ -15,6 +15,7 @@ namespace hetseq {
 
 class FlatParameters;
 class HostComm;
+class Model;
 class MpiEnvironment;
 class Optimizer;
 class PairSum;
@@ -26,7 +27,7 @@ struct ReplicaDrift;
 /// by the ranks that hold them. Each group sums its gradients among these.
 class SharedParameters {
 public:
-    /// Collective over `world`. `holders`: of all trained parameters.
+    /// Collective over `world`. `holders`: of all parameters.
     SharedParameters(const HostComm& world,
                      const MpiEnvironment& environment,
                      at::Device device,
@@ -55,6 +56,9 @@ public:
     const std::vector<std::string>& spoken_for_elsewhere() const noexcept { return elsewhere_; }
     /// Collective. All holders get the values, and the optimizer's state, of the first.
     void copy_from_first(FlatParameters& parameters, Optimizer* optimizer) const;
+    /// Collective. The same of the parameters that `model` does not train, which are in no flat
+    /// tensor.
+    void copy_frozen_from_first(const Model& model) const;
     /// Collective. All holders get what the first has of them in `flat`, a tensor like the flat
     /// gradients.
     void copy_from_first(const FlatParameters& parameters, const at::Tensor& flat) const;

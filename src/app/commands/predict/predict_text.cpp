@@ -1,6 +1,7 @@
 #include "predict_text.hpp"
 
 #include <exception>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -129,8 +130,10 @@ int predict_text(const CommandContext& context) {
     return run_or_end(context.meeting, [&] {
         std::exception_ptr failure;
         if (world.rank() == 0) {
-            AnsweredLines text(
-                *model.answering, {.sentences = run.batch_samples}, 32 * run.batch_samples);
+            AnsweredLines text(*model.answering,
+                               {.sentences = run.batch_samples,
+                                .tokens = std::numeric_limits<std::int64_t>::max()},
+                               32 * run.batch_samples);
             failure = lead(mailbox, model, text);
         } else {
             serve_answers(mailbox, model);
