@@ -71,14 +71,14 @@ python3 -c 'import json, sys; c = json.load(open(sys.argv[1])); assert c["archit
   "$work/run/config.json" || fail 'config.json'
 
 # What is frozen stays the pretrained model's in each worker, also where a run goes on.
-tune() {
+tune_frozen() {
   local ranks=$1 run=$2; shift 2
   run_hetseq "$ranks" train --task token-classification --data "$work/data/train*.h5" --init-model "$work/run" --freeze-layers 1 \
     --max-tokens 64 --batch-tokens 400 --threads 1 --optimizer sgd --lr 0.05 --precision fp64 --max-update 6 --save-dir "$work/$run" "$@"
 }
-tune 1 frozen; expect_ok 'frozen layers'
+tune_frozen 1 frozen; expect_ok 'frozen layers'
 for stop in 3 0; do
-  tune 3 frozen-workers --virtual-workers 0,1+2 --stage-units 4,2+2 --stop-exit-code 0 --stop-after "$stop"
+  tune_frozen 3 frozen-workers --virtual-workers 0,1+2 --stage-units 4,2+2 --stop-exit-code 0 --stop-after "$stop"
   expect_ok 'frozen layers in two workers'
 done
 grep -q 'continues from' "$work/log" || { cat "$work/log"; fail 'the run did not go on'; }
