@@ -74,21 +74,17 @@ std::vector<int> hosts_by_rank(const RunSettings& settings) {
 
 using Sharers = std::span<const LayoutProblem::Sharer>;
 
-// What each computes at once. Replicas have what they declare, unless smaller micro-batches are
-// planned for them (`record_layout`).
+// What each computes at once. Replicas have what they declare.
 std::vector<std::int64_t> micro_batches_of(const RunSettings& settings,
                                            const std::vector<std::int64_t>& by_size,
                                            Sharers workers) {
     const bool are_replicas =
         std::ranges::all_of(workers, [](const auto& worker) { return worker.ranks.size() == 1; });
     std::vector<std::int64_t> units;
-    for (const LayoutProblem::Sharer& worker : workers) {
-        const std::int64_t planned = by_size[worker.size];
-        const std::int64_t own =
-            settings.capacities[static_cast<std::size_t>(worker.ranks.front())];
-        const bool is_largest = worker.size == 0 || settings.is_ragged();
-        units.push_back(!are_replicas ? planned : is_largest ? own : std::min(own, planned));
-    }
+    for (const LayoutProblem::Sharer& worker : workers)
+        units.push_back(are_replicas
+                            ? settings.capacities[static_cast<std::size_t>(worker.ranks.front())]
+                            : by_size[worker.size]);
     return units;
 }
 

@@ -70,7 +70,8 @@ void record_layout(const LayoutChoice& choice, RunSettings& settings) {
         const std::string& balance = settings.options().balance.policy;
         const bool is_known = choice.micro_batches.size() == settings.capacities.size();
         const bool is_measured = balance == "auto" && settings.capacities.size() > 1;
-        if (is_known && !is_measured && balance != "file")
+        // Declared capacities say the shares as well.
+        if (is_known && !is_measured && balance != "file" && balance != "declared")
             limit_micro_batches(choice.micro_batches, settings);
         return;
     }

@@ -181,13 +181,14 @@ TEST_F(ChooseLayoutTest, RanksThatShareAHostHaveItsNumber) {
         EXPECT_EQ(classes.hosts[c].has_value(), ranks.size() > 1 && classes.ranks[c].front() < 2);
 }
 
-// With --balance auto the memory of several is measured again.
+// With --balance auto the memory of several is measured again, and declared capacities are shares.
 TEST_F(ChooseLayoutTest, ReplicasHaveTheMicroBatchesByWhichTheyFit) {
     LayoutChoice choice{.micro_batches =
                             std::vector<std::int64_t>(static_cast<std::size_t>(world_.size()), 0)};
     choice.micro_batches.front() = 2;
     const int by_auto = world_.size() > 1 ? 4 : 2;
-    for (const auto& [balance, expected] : {std::pair{"equal", 2}, std::pair{"auto", by_auto}}) {
+    for (const auto& [balance, expected] :
+         {std::pair{"equal", 2}, {"declared", 4}, {"auto", by_auto}}) {
         RunSettings own = settings({{"balance", balance}, {"virtual-workers", "auto"}});
 
         record_layout(choice, own);
