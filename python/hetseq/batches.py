@@ -303,8 +303,8 @@ class BatchMaker:
                         for piece in pieces)
             field = self._task.fields.get(name)
             if isinstance(field, Ragged) and all(row.ndim == len(field.shape) for piece in pieces for row in piece):
-                if len(types := {str(row.dtype) for piece in pieces for row in piece}) > 1:
-                    raise TaskError(f"'{name}' has samples of unlike types ({', '.join(sorted(types))}): give tensors of one type in "
+                if len(types := {row.dtype for piece in pieces for row in piece}) > 1:
+                    raise TaskError(f"'{name}' has samples of unlike types ({', '.join(sorted(map(str, types)))}): give tensors of one type in "
                                     "transform")
                 batch.update(padded_rows(name, field, [torch.from_numpy(row) for piece in pieces for row in piece]))
             elif isinstance(field, Bytes) and all(row.ndim == 1 and row.dtype == "uint8" for piece in pieces for row in piece):

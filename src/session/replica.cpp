@@ -244,7 +244,8 @@ Replica::Replica(const MpiEnvironment& environment,
                 .copies = memory_->has_copies(world.rank())});
     if (stage_) {
         stage_->shared().copy_from_first(parameters_, nullptr);
-        stage_->shared().copy_frozen_from_first(*model_);
+        if (first == FirstValues::drawn)  // a checkpoint brings them otherwise
+            stage_->shared().copy_frozen_from_first(*model_);
     } else {
         share_model(*communicator_, parameters_, *model_);
     }
